@@ -72,6 +72,16 @@ pub(crate) enum WordList {
     Openers,
     /// Words between the two sides of a comparison, such as `than`.
     Than,
+    /// Words for groups that also introduce the last day of a range, as in `by 1 June`.
+    End,
+    /// Words for groups that also mean `after` before a time, as the German `nach` does.
+    After,
+    /// Words for an origin that also mean `since` before a time, as the German `ab` does.
+    Since,
+    /// Words behind the first day of an open range, as in `from June on`.
+    Onward,
+    /// Words for groups that also introduce a whole range of time, as in `across 2013`.
+    Span,
 }
 
 /// A day that has a name.
@@ -92,6 +102,10 @@ pub struct Language {
     /// Endings that derive a word from its root, the longest first.
     derivations: Vec<String>,
     numbers: HashMap<String, f64>,
+    decimal_sign: char,
+    thousands_sign: char,
+    /// True if dates are written as day, month and year with points between them.
+    has_dates_with_points: bool,
     /// Numbers that order periods, such as `second`.
     ordinals: HashMap<String, u8>,
     lists: HashMap<WordList, Vec<String>>,
@@ -169,6 +183,21 @@ impl Language {
         self.directions.get(stem).copied()
     }
 
+    /// Returns the sign before the fraction of a number.
+    pub(crate) fn decimal_sign(&self) -> char {
+        self.decimal_sign
+    }
+
+    /// Returns the sign between the thousands of a number.
+    pub(crate) fn thousands_sign(&self) -> char {
+        self.thousands_sign
+    }
+
+    /// Returns whether `03.05.2024` is a date.
+    pub(crate) fn has_dates_with_points(&self) -> bool {
+        self.has_dates_with_points
+    }
+
     pub(crate) fn number(&self, word: &str) -> Option<f64> {
         self.numbers.get(word).copied()
     }
@@ -212,6 +241,13 @@ impl Language {
     pub(crate) fn word_for(&self, meaning: Meaning) -> Option<&str> {
         let words = self.phrases.keys().map(String::as_str);
         words.filter(|stem| self.phrase(&[stem]) == Some((1, meaning))).min()
+    }
+
+    /// Returns the shortest phrase of several words with a meaning, such as `month on month`.
+    pub(crate) fn phrase_for(&self, meaning: Meaning) -> Option<String> {
+        let phrases = self.phrases.values().flatten();
+        let own = phrases.filter(|(stems, own)| *own == meaning && stems.len() > 1);
+        own.map(|(stems, _)| (stems.len(), stems.join(" "))).min().map(|(_, phrase)| phrase)
     }
 
     /// Returns the stems of the words that name a unit, such as `degree` for `°F`.

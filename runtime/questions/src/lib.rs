@@ -8,6 +8,7 @@
 //!
 //! A question has at most [`MAX_CHARS`] characters and [`MAX_TOKENS`] words, so the time to read it is bounded.
 
+mod digits;
 mod draft;
 mod grammar;
 mod language;

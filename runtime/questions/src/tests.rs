@@ -9,9 +9,11 @@ use super::*;
 mod clinic;
 mod flights;
 mod models;
+mod numbers;
 mod periods;
 mod relations;
 mod shop;
+mod times;
 
 fn entry(name: &str, kind: MemberKind, cube: &str, phrases: &[&str]) -> MemberEntry {
     MemberEntry {

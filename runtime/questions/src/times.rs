@@ -7,10 +7,13 @@
 use std::sync::Arc;
 
 use jiff::ToSpan as _;
-use jiff::civil::{Date, ISOWeekDate, Weekday};
+use jiff::civil::Date;
 
+mod moments;
+
+use self::moments::{Joiner, Moment, Part, Span, abbreviated, days_of_month, moment, written, year_behind};
 use crate::draft::DraftRange;
-use crate::language::{Language, Meaning, NamedDay};
+use crate::language::{Language, Meaning, WordList};
 use crate::token::{Token, TokenKind};
 
 /// A range of time at a place of a question.
@@ -26,6 +29,8 @@ pub(crate) struct FoundTime {
     pub(crate) is_dated: bool,
     /// True for a range such as `the previous month`, which follows the time that it is compared with.
     pub(crate) is_previous: bool,
+    /// The first and the last period of a range that names both, as in `from May to June`.
+    pub(crate) ends: Option<(DraftRange, DraftRange)>,
 }
 
 /// Returns the granularity that a word such as `daily` groups by.
@@ -80,6 +85,7 @@ pub(crate) fn range(tokens: &[Token], calendar: Calendar<'_>, before: Option<i16
             }
             Meaning::Since | Meaning::From | Meaning::Between => return two_ended(tokens, length, meaning, calendar),
             Meaning::Until | Meaning::Before | Meaning::After => return one_ended(tokens, length, meaning, calendar),
+            Meaning::Group | Meaning::To | Meaning::AtMost => return ambiguous_end(tokens, length, meaning, calendar),
             _ => None,
         };
         if found.is_some() {
@@ -94,9 +100,8 @@ pub(crate) fn range(tokens: &[Token], calendar: Calendar<'_>, before: Option<i16
     if let Some((to, Meaning::To | Meaning::Until)) = language.phrase(&stems[length..])
         && let Some((end, inner)) = moment(&tokens[length + to..], language)
     {
-        let (first, last) = found.until(&end, calendar)?;
         let is_dated = found.year.is_none() && end.year.is_none();
-        return Some(FoundTime { is_dated, ..between(length + to + inner, Some(first), Some(last)) });
+        return Some(FoundTime { is_dated, ..of_ends(length + to + inner, found.until(&end, calendar)?) });
     }
     let year = found.year.or(before).or_else(|| compared_year(&tokens[length..], language));
     let span = Moment { year, ..found }.span(calendar)?;
@@ -134,13 +139,20 @@ fn stems(tokens: &[Token]) -> Vec<&str> {
 
 fn words(length: usize, words: String) -> FoundTime {
     let range = DraftRange::Words(words.into());
-    FoundTime { length, range, days: None, year: None, is_dated: false, is_previous: false }
+    FoundTime { length, range, days: None, year: None, is_dated: false, is_previous: false, ends: None }
 }
 
 fn between(length: usize, first: Option<Date>, last: Option<Date>) -> FoundTime {
     let text = |date: Date| date.to_string().into();
     let range = DraftRange::Between(first.map(text), last.map(text));
-    FoundTime { length, range, days: first.zip(last), year: None, is_dated: false, is_previous: false }
+    let days = first.zip(last);
+    FoundTime { length, range, days, year: None, is_dated: false, is_previous: false, ends: None }
+}
+
+/// Returns the range from the first day of one span to the last day of another.
+fn of_ends(length: usize, (start, end): (Span, Span)) -> FoundTime {
+    let whole = between(length, Some(start.first), Some(end.last));
+    FoundTime { ends: Some((of_span(0, start).range, of_span(0, end).range)), ..whole }
 }
 
 fn of_span(length: usize, span: Span) -> FoundTime {
@@ -163,12 +175,32 @@ fn one_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calend
     Some(FoundTime { is_dated: moment.year.is_none(), ..between(length + inner, first, last) })
 }
 
+/// Reads a time after a word that also has another meaning: a day after `by`, `to` and `up to`, which is the end of a range,
+/// and a time after the German `nach`. A number of rows, as in `up to 2000`, is not a time.
+fn ambiguous_end(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calendar<'_>) -> Option<FoundTime> {
+    let language = calendar.language;
+    let word = &tokens[0].lower;
+    if meaning == Meaning::Group && language.has(WordList::After, word) {
+        return one_ended(tokens, length, Meaning::After, calendar);
+    }
+    let (moment, _) = moment(&tokens[length..], language)?;
+    let is_end = match meaning {
+        Meaning::Group | Meaning::To => language.has(WordList::End, word) && moment.is_day(),
+        // `10 minutes or less in June` and `at most in June` end with other words.
+        _ => language.has(WordList::End, word) && !matches!(moment.part, Part::Year),
+    };
+    if is_end { one_ended(tokens, length, Meaning::Until, calendar) } else { None }
+}
+
 /// Reads a time after `since`, `from` or `between`, which may have a second end.
 fn two_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calendar<'_>) -> Option<FoundTime> {
     let language = calendar.language;
     if let Some((days, inner)) = days_of_month(&tokens[length..], language, Joiner::Any) {
         let span = days.span(calendar)?;
-        return Some(FoundTime { is_dated: days.year.is_none(), year: days.year, ..of_span(length + inner, span) });
+        let ends =
+            Some((DraftRange::Words(span.first.to_string().into()), DraftRange::Words(span.last.to_string().into())));
+        let (is_dated, year) = (days.year.is_none(), days.year);
+        return Some(FoundTime { is_dated, year, ends, ..of_span(length + inner, span) });
     }
     let (start, inner) = moment(&tokens[length..], language)?;
     let at = length + inner;
@@ -181,16 +213,28 @@ fn two_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calend
         && is_joined(joiner)
         && let Some((end, second)) = moment(&tokens[at + to..], language)
     {
-        let (first, last) = start.until(&end, calendar)?;
         let is_dated = is_dated && end.year.is_none();
-        return Some(FoundTime { is_dated, ..between(at + to + second, Some(first), Some(last)) });
+        return Some(FoundTime { is_dated, ..of_ends(at + to + second, start.until(&end, calendar)?) });
     }
+    let is_since = meaning == Meaning::Since || language.has(WordList::Since, &tokens[0].lower);
+    let onward = usize::from(meaning == Meaning::From && is_onward(&tokens[at..], language));
     match meaning {
         Meaning::Between => None,
-        Meaning::Since => Some(FoundTime { is_dated, ..between(at, Some(start.span(calendar)?.first), None) }),
+        _ if is_since || onward > 0 => {
+            Some(FoundTime { is_dated, ..between(at + onward, Some(start.span(calendar)?.first), None) })
+        }
         // Without an end, `from 2013` means the year 2013.
         _ => Some(FoundTime { is_dated, ..of_span(at, start.span(calendar)?) }),
     }
+}
+
+/// Returns whether the tokens begin with a word that leaves a range open, as in `from June on`. In `from June on route 5`,
+/// the word belongs to the words behind it.
+fn is_onward(tokens: &[Token], language: &Language) -> bool {
+    let Some((first, rest)) = tokens.split_first() else { return false };
+    let is_last = rest.first().is_none_or(|next| next.kind == TokenKind::Comma)
+        || matches!(language.phrase(&stems(rest)), Some((_, meaning)) if meaning == Meaning::Group || step(meaning).is_some());
+    is_last && language.has(WordList::Onward, &first.lower)
 }
 
 /// Returns the year of the time after `vs` or `and`, as in `Q2 vs Q1 2013`.
@@ -243,307 +287,9 @@ fn unit_at(stems: &[&str], language: &Language) -> Option<(usize, &'static str)>
     Some((length, unit(meaning)?))
 }
 
-/// A period as the question names it: a year, or a part of a year that may lack its year.
-#[derive(Debug, Clone, Copy)]
-struct Moment {
-    year: Option<i16>,
-    part: Part,
-}
-
-/// A part of a year.
-#[derive(Debug, Clone, Copy)]
-enum Part {
-    Year,
-    Quarter(i8),
-    Month(i8),
-    /// The first month and the number of months.
-    Months(i8, i8),
-    Day(i8, i8),
-    /// The month, and its first and last day.
-    Days(i8, i8, i8),
-    /// An ISO week.
-    Week(i8),
-    Named(NamedDay),
-}
-
-/// A stretch of time with its first and last day.
-#[derive(Debug)]
-struct Span {
-    /// The range in the words of queries, if they can express it.
-    words: Option<String>,
-    first: Date,
-    last: Date,
-}
-
-impl Part {
-    /// Returns the days of this part in a year. Returns `None` if the year has no such day.
-    fn of(self, year: i16) -> Option<Span> {
-        let months = |first: i8, count: i8, words: Option<String>| {
-            let last = Date::new(year, first + count - 1, 1).ok()?.last_of_month();
-            Some(Span { words, first: Date::new(year, first, 1).ok()?, last })
-        };
-        let day = |date: Date| Some(Span { words: Some(date.to_string()), first: date, last: date });
-        match self {
-            Part::Year => months(1, 12, Some(year.to_string())),
-            Part::Quarter(quarter) => months((quarter - 1) * 3 + 1, 3, Some(format!("{year}-Q{quarter}"))),
-            Part::Month(month) => months(month, 1, Some(format!("{year}-{month:02}"))),
-            Part::Months(first, count) => months(first, count, None),
-            Part::Day(month, number) => day(Date::new(year, month, number).ok()?),
-            Part::Days(month, first, last) => {
-                let (first, last) = (Date::new(year, month, first).ok()?, Date::new(year, month, last).ok()?);
-                Some(Span { words: None, first, last })
-            }
-            Part::Week(week) => {
-                let first = ISOWeekDate::new(year, week, Weekday::Monday).ok()?.date();
-                let last = ISOWeekDate::new(year, week, Weekday::Sunday).ok()?.date();
-                Some(Span { words: Some(format!("{year}-W{week:02}")), first, last })
-            }
-            Part::Named(NamedDay::Fixed(month, number)) => day(Date::new(year, month, number).ok()?),
-            Part::Named(NamedDay::Weekday(month, nth, weekday)) => {
-                let weekday = Weekday::from_monday_one_offset(weekday).ok()?;
-                day(Date::new(year, month, 1).ok()?.nth_weekday_of_month(nth, weekday).ok()?)
-            }
-        }
-    }
-}
-
-impl Moment {
-    /// Returns the days of a part of a year. Without a year, it is the latest such part that has begun.
-    fn span(&self, calendar: Calendar<'_>) -> Option<Span> {
-        if let Some(year) = self.year {
-            return self.part.of(year);
-        }
-        let newest = calendar.newest;
-        let of_this_year = self.part.of(newest.year()).filter(|span| span.first <= newest);
-        of_this_year.or_else(|| self.part.of(newest.year() - 1))
-    }
-
-    /// Returns the first and the last day of a range. If only one end has a year, the year of the other end is the
-    /// closest possible one.
-    fn until(&self, end: &Moment, calendar: Calendar<'_>) -> Option<(Date, Date)> {
-        let (start, end) = match (self.year, end.year) {
-            (None, Some(year)) => {
-                let end = end.part.of(year)?;
-                let same_year = self.part.of(year).filter(|start| start.first <= end.last);
-                (same_year.or_else(|| self.part.of(year - 1))?, end)
-            }
-            (Some(_), Some(_)) => (self.span(calendar)?, end.span(calendar)?),
-            (_, None) => {
-                let start = self.span(calendar)?;
-                let year = start.first.year();
-                let same_year = end.part.of(year).filter(|end| start.first <= end.last);
-                let end = same_year.or_else(|| end.part.of(year + 1))?;
-                (start, end)
-            }
-        };
-        Some((start.first, end.last))
-    }
-}
-
-/// Reads a date, a year, a part of a year, or a named day. Words such as `the` before it are skipped.
-fn moment(tokens: &[Token], language: &Language) -> Option<(Moment, usize)> {
-    let skipped = fillers(tokens, language);
-    let tokens = &tokens[skipped..];
-    let (part, length) = match part(tokens, language)? {
-        (NamedTime::Whole(moment), length) => return Some((moment, skipped + length)),
-        (NamedTime::Part(part), length) => (part, length),
-    };
-    let year = year_behind(&tokens[length..], language);
-    Some((Moment { year: year.map(|(year, _)| year), part }, skipped + length + year.map_or(0, |(_, inner)| inner)))
-}
-
-/// Returns the number of words such as `the` that the tokens begin with.
-fn fillers(tokens: &[Token], language: &Language) -> usize {
-    let mut at = 0;
-    while let Some((length, Meaning::Ignore)) = language.phrase(&stems(&tokens[at..])) {
-        at += length;
-    }
-    at
-}
-
-/// Returns the year that the tokens begin with, also after words such as `of the year`, and the number of tokens.
-fn year_behind(tokens: &[Token], language: &Language) -> Option<(i16, usize)> {
-    let comma = usize::from(tokens.first().is_some_and(|token| token.kind == TokenKind::Comma));
-    let mut at = comma + fillers(&tokens[comma..], language);
-    if let Some((length, Meaning::Year)) = language.phrase(&stems(&tokens[at..])) {
-        at += length;
-    }
-    Some((year(&tokens.get(at)?.lower)?, at + 1))
-}
-
-/// A period that may lack its year, or that has one.
-enum NamedTime {
-    Part(Part),
-    Whole(Moment),
-}
-
-fn part(tokens: &[Token], language: &Language) -> Option<(NamedTime, usize)> {
-    let first = tokens.first()?;
-    if first.kind == TokenKind::Quoted {
-        return None;
-    }
-    if let Some(moment) = written(&first.lower) {
-        return Some((NamedTime::Whole(moment), 1));
-    }
-    if let Some((days, length)) = days_of_month(tokens, language, Joiner::Adjacent) {
-        return Some((NamedTime::Whole(days), length));
-    }
-    if let Some(part) = abbreviated(&first.lower) {
-        return Some((NamedTime::Part(part), 1));
-    }
-    let found = ordinal(tokens, language).or_else(|| day_of_month(tokens, language));
-    if let Some((part, length)) = found {
-        return Some((NamedTime::Part(part), length));
-    }
-    let (length, meaning) = language.phrase(&stems(tokens))?;
-    match meaning {
-        Meaning::NamedDay(index) => Some((NamedTime::Part(Part::Named(language.named_day(index)?)), length)),
-        Meaning::MonthName(month) => Some((NamedTime::Part(Part::Month(i8::try_from(month).ok()?)), length)),
-        // `the month of May`, `the year 2013`
-        Meaning::Month | Meaning::Year => {
-            let at = length + fillers(&tokens[length..], language);
-            let (found, inner) = named_period(&tokens[at..], language)?;
-            Some((found, at + inner))
-        }
-        _ => None,
-    }
-}
-
-/// Reads the name of a month, or a year.
-fn named_period(tokens: &[Token], language: &Language) -> Option<(NamedTime, usize)> {
-    if let Some(moment) = written(&tokens.first()?.lower) {
-        return Some((NamedTime::Whole(moment), 1));
-    }
-    let (length, Meaning::MonthName(month)) = language.phrase(&stems(tokens))? else { return None };
-    Some((NamedTime::Part(Part::Month(i8::try_from(month).ok()?)), length))
-}
-
-/// Reads a period with an ordinal: `second quarter`, `first half`, `first three months`, `first week of May`.
-fn ordinal(tokens: &[Token], language: &Language) -> Option<(Part, usize)> {
-    let number = i8::try_from(language.ordinal(&tokens.first()?.lower)?).ok()?;
-    let count = count(&tokens[1..]);
-    let at = 1 + usize::from(count.is_some());
-    let (length, meaning) = language.phrase(&stems(&tokens[at..]))?;
-    let end = at + length;
-    match (meaning, count) {
-        (Meaning::Half, None) if number <= 2 => Some((Part::Months(6 * number - 5, 6), end)),
-        (Meaning::Quarter, None) => Some((Part::Quarter(number), end)),
-        (Meaning::Month | Meaning::Quarter, Some(count)) if number == 1 => {
-            Some((Part::Months(1, count_of_months(unit(meaning)?, count)?), end))
-        }
-        (Meaning::Week, None) => {
-            let end = end + fillers(&tokens[end..], language);
-            let (inner, Meaning::MonthName(month)) = language.phrase(&stems(&tokens[end..]))? else { return None };
-            Some((Part::Days(i8::try_from(month).ok()?, 7 * number - 6, 7 * number), end + inner))
-        }
-        _ => None,
-    }
-}
-
-/// Reads a day with its month, in either order: `5 June`, `5th of June`, `June 5`.
-fn day_of_month(tokens: &[Token], language: &Language) -> Option<(Part, usize)> {
-    let month_at = |at: usize| {
-        let (length, Meaning::MonthName(month)) = language.phrase(&stems(tokens.get(at..)?))? else { return None };
-        Some((i8::try_from(month).ok()?, at + length))
-    };
-    if let Some(number) = day(tokens.first()?) {
-        let (month, end) = month_at(1 + fillers(&tokens[1..], language))?;
-        return Some((Part::Day(month, number), end));
-    }
-    let (month, at) = month_at(0)?;
-    let the = fillers(&tokens[at..], language);
-    let number = tokens.get(at + the).and_then(day)?;
-    Some((Part::Day(month, number), at + the + 1))
-}
-
-/// The words that may join two days of a month.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Joiner {
-    /// `and` joins two days into a range only if they are consecutive.
-    Adjacent,
-    /// Any joiner, as after `between` and `from`.
-    Any,
-}
-
-/// Reads two days of one month: `10 to 20 June`, `8 and 9 February`, `June 10-20`.
-fn days_of_month(tokens: &[Token], language: &Language, joiner: Joiner) -> Option<(Moment, usize)> {
-    let skipped = fillers(tokens, language);
-    let tokens = &tokens[skipped..];
-    let month_at = |at: usize| {
-        let (length, Meaning::MonthName(month)) = language.phrase(&stems(tokens.get(at..)?))? else { return None };
-        Some((i8::try_from(month).ok()?, at + length))
-    };
-    let (month, (first, last), end) = match month_at(0) {
-        Some((month, at)) => {
-            let (days, length) = two_days(&tokens[at..], language, joiner)?;
-            (month, days, at + length)
-        }
-        None => {
-            let (days, length) = two_days(tokens, language, joiner)?;
-            let (month, end) = month_at(length + fillers(&tokens[length..], language))?;
-            (month, days, end)
-        }
-    };
-    let year = year_behind(&tokens[end..], language);
-    let end = end + year.map_or(0, |(_, inner)| inner);
-    Some((Moment { year: year.map(|(year, _)| year), part: Part::Days(month, first, last) }, skipped + end))
-}
-
-/// Reads two days: `10 to 20`, `8 and 9`, `10-20`.
-fn two_days(tokens: &[Token], language: &Language, joiner: Joiner) -> Option<((i8, i8), usize)> {
-    let the = fillers(tokens, language);
-    let tokens = &tokens[the..];
-    let first_token = tokens.first()?;
-    if let Some((first, last)) = first_token.lower.split_once('-') {
-        return Some(((day_number(first)?, day_number(last)?), the + 1));
-    }
-    let first = day(first_token)?;
-    let (length, joined) = language.phrase(&stems(&tokens[1..]))?;
-    let at = 1 + length + fillers(&tokens[1 + length..], language);
-    let last = tokens.get(at).and_then(day)?;
-    let is_joined = match joined {
-        Meaning::To | Meaning::Until => true,
-        Meaning::And => joiner == Joiner::Any || last == first + 1,
-        _ => false,
-    };
-    is_joined.then_some(((first, last), the + at + 1))
-}
-
-/// Parses the number of a day, such as `5` or `5th`.
-fn day(token: &Token) -> Option<i8> {
-    if matches!(token.kind, TokenKind::Quoted | TokenKind::Percent(_)) {
-        return None;
-    }
-    day_number(&token.lower)
-}
-
-fn day_number(text: &str) -> Option<i8> {
-    let is_ending = |ending: &str| matches!(ending, "" | "st" | "nd" | "rd" | "th");
-    let digits = text.chars().take_while(char::is_ascii_digit).count();
-    let (number, ending) = text.split_at(digits);
-    number.parse().ok().filter(|day| (1..=31).contains(day) && is_ending(ending))
-}
-
 /// Returns whether a single word is a time.
 pub(crate) fn is_word(text: &str) -> bool {
     abbreviated(text).is_some() || written(text).is_some() || hour_or_minute(text).is_some()
-}
-
-fn year(text: &str) -> Option<i16> {
-    (text.len() == 4).then(|| text.parse().ok()).flatten().filter(|year| (1900..=2100).contains(year))
-}
-
-/// Parses `Q1` to `Q4`, `H1` and `H2`.
-fn abbreviated(text: &str) -> Option<Part> {
-    Some(match text {
-        "q1" => Part::Quarter(1),
-        "q2" => Part::Quarter(2),
-        "q3" => Part::Quarter(3),
-        "q4" => Part::Quarter(4),
-        "h1" => Part::Months(1, 6),
-        "h2" => Part::Months(7, 6),
-        _ => return None,
-    })
 }
 
 /// Parses an hour or a minute, such as `2013-02-08T15` and `2013-02-08T15:30`, or an instant, such as
@@ -556,27 +302,4 @@ fn hour_or_minute(text: &str) -> Option<FoundTime> {
     let whole: Arc<str> = text.to_uppercase().into();
     let range = DraftRange::Between(Some(Arc::clone(&whole)), Some(whole));
     is_time.then(|| FoundTime { range, year: Some(date.year()), ..words(1, String::new()) })
-}
-
-/// Parses a time in digits: `2013`, `2013-Q2`, `2013-W09`, `2013-02` and `2013-02-08`.
-fn written(text: &str) -> Option<Moment> {
-    let of = |year: i16, part: Part| Some(Moment { year: Some(year), part });
-    if let Some(year) = year(text) {
-        return of(year, Part::Year);
-    }
-    let (head, rest) = text.split_once('-')?;
-    let year = year(head)?;
-    if let Some(part) = abbreviated(rest) {
-        return of(year, part);
-    }
-    if rest.len() == 2 {
-        let month = rest.parse().ok().filter(|month| (1..=12).contains(month))?;
-        return of(year, Part::Month(month));
-    }
-    if let Some(week) = rest.strip_prefix('w').filter(|week| week.len() == 2) {
-        return of(year, Part::Week(week.parse().ok()?));
-    }
-    // Longer texts have a time of day.
-    let date: Date = text.parse().ok().filter(|_| text.len() == 10)?;
-    of(year, Part::Day(date.month(), date.day()))
 }

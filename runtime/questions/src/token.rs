@@ -2,7 +2,8 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::language::Language;
+use crate::digits::{self, Day};
+use crate::language::{Language, Meaning};
 
 /// The largest number of characters of a question.
 pub const MAX_CHARS: usize = 500;
@@ -75,15 +76,16 @@ pub(crate) fn tokens(question: &str, language: &Language) -> Result<Vec<Token>, 
             at += 1;
         } else if c.is_alphanumeric() || is_minus(&text, at, found.last()) {
             let sign = usize::from(!c.is_alphanumeric());
-            let length = word_length(&text[at + sign..]);
-            let word: String = text[at + sign..at + sign + length].iter().filter(|c| **c != ',').collect();
+            let length = word_length(&text[at + sign..], language);
+            let is_separator = |c: &char| *c == ',' && language.thousands_sign() == ',';
+            let word: String = text[at + sign..at + sign + length].iter().filter(|c| !is_separator(c)).collect();
             let words = words(&word, language);
             found.extend(if sign == 1 { negated(words) } else { words });
             at += sign + length;
         } else {
-            // A percent sign after a space belongs to the number before it.
-            if c == '%' {
-                found.push(token("%".to_owned(), TokenKind::Word, language));
+            // A percent sign after a space, or the sign of a currency, belongs to a number.
+            if c == '%' || is_currency(c) {
+                found.push(token(c.to_string(), TokenKind::Word, language));
             }
             at += 1;
         }
@@ -125,13 +127,33 @@ fn negated(mut tokens: Vec<Token>) -> Vec<Token> {
 
 /// Returns the tokens of a run of characters without spaces.
 fn words(word: &str, language: &Language) -> Vec<Token> {
+    if let Some(day) = digits::day(word, language) {
+        return day_tokens(word, day, language);
+    }
+    // The German `2. Quartal` has an ordinal.
+    if language.has_dates_with_points()
+        && let Some(digits) = word.strip_suffix('.')
+        && (1..=2).contains(&digits.len())
+        && let Ok(ordinal) = digits.parse::<u8>()
+    {
+        let number = token(digits.to_owned(), TokenKind::Number(f64::from(ordinal)), language);
+        return vec![Token { lower: word.to_owned(), ..number }];
+    }
     let word = word.trim_end_matches(['.', '-', '\'', '\u{2019}', ':', '/']);
     let word = without_possessive(word);
-    if let Some(percent) = word.strip_suffix('%').and_then(|digits| number(digits, language)) {
+    let plain = digits::plain(word, language);
+    if let Some(percent) = plain.strip_suffix('%').and_then(|digits| number(digits, language)) {
         return vec![token(word.to_owned(), TokenKind::Percent(percent / 100.0), language)];
     }
-    if let Some(number) = number(word, language) {
-        return vec![token(word.to_owned(), TokenKind::Number(number), language)];
+    if let Some(number) = number(&plain, language) {
+        return vec![Token {
+            lower: plain.to_lowercase(),
+            ..token(word.to_owned(), TokenKind::Number(number), language)
+        }];
+    }
+    // `1.5h`
+    if digits::has_suffix(&plain) && plain.contains('.') {
+        return vec![token(plain, TokenKind::Word, language)];
     }
     // `7am` is a number and a word.
     let digits = word.chars().take_while(char::is_ascii_digit).count();
@@ -145,6 +167,24 @@ fn words(word: &str, language: &Language) -> Vec<Token> {
     // A qualified name such as `flights.average_delay` is split into the words of its parts.
     let parts = word.split(separators(word)).filter(|part| !part.is_empty());
     parts.map(|part| token(part.to_owned(), TokenKind::Word, language)).collect()
+}
+
+/// Returns the tokens of a day in digits: a date such as `2024-05-03`, or a day and its month.
+fn day_tokens(word: &str, day: Day, language: &Language) -> Vec<Token> {
+    let number = |digits: String, kind| Token { lower: digits.clone(), stem: digits, text: word.to_owned(), kind };
+    match day {
+        Day::Date(date) => vec![number(date.to_string(), TokenKind::Word)],
+        Day::OfMonth(month, day) => {
+            let month = language.word_for(Meaning::MonthName(month.unsigned_abs())).unwrap_or_default().to_owned();
+            let month = Token { text: String::new(), lower: month.clone(), stem: month, kind: TokenKind::Word };
+            vec![number(day.to_string(), TokenKind::Number(f64::from(day))), month]
+        }
+    }
+}
+
+/// Returns whether a character is the sign of a currency.
+pub(crate) fn is_currency(c: char) -> bool {
+    matches!(c, '$' | '\u{a2}'..='\u{a5}' | '\u{20a0}'..='\u{20c0}')
 }
 
 /// Returns a word without the ending of a possessive or of a shortened `is`, as in `what's`.
@@ -172,13 +212,11 @@ fn comparison(text: &[char]) -> Option<&'static str> {
     })
 }
 
-/// Returns the length of a word, or of a number that may have commas between its thousands.
-fn word_length(text: &[char]) -> usize {
-    let is_digit = |at: usize| text.get(at).is_some_and(char::is_ascii_digit);
-    let is_thousands = |at: usize| at > 0 && is_digit(at - 1) && (at + 1..at + 4).all(is_digit) && !is_digit(at + 4);
+/// Returns the length of a word, or of a number that may have commas.
+fn word_length(text: &[char], language: &Language) -> usize {
     let mut length = 0;
     while let Some(c) = text.get(length)
-        && (is_part(*c) || (*c == ',' && is_thousands(length)))
+        && (is_part(*c) || (*c == ',' && digits::has_comma(text, length, language)))
     {
         length += 1;
     }

@@ -47,6 +47,8 @@ pub(super) struct TimeItem {
     pub(super) is_dated: bool,
     /// True for a range such as `the previous month`.
     pub(super) is_previous: bool,
+    /// The first and the last period of a range that names both.
+    pub(super) ends: Option<(DraftRange, DraftRange)>,
 }
 
 /// The members that an item may mean.

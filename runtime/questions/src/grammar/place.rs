@@ -165,7 +165,13 @@ impl Place<'_> {
         let is_joiner = matches!(language.phrase(&stems[..1]), Some((1, Meaning::And)));
         let is_number = self.tokens.get(length).is_some_and(|next| matches!(next.kind, TokenKind::Number(_)));
         let longer = stems.get(1..).and_then(|rest| language.phrase(rest));
-        is_joiner && (is_number || matches!(longer, Some((other, meaning)) if compares(meaning) && other >= length))
+        // `before March or after June`
+        let calendar = Calendar { language, newest: self.context.newest };
+        let is_time = times::range(&self.tokens[1..], calendar, None).is_some();
+        is_joiner
+            && (is_number
+                || is_time
+                || matches!(longer, Some((other, meaning)) if compares(meaning) && other >= length))
     }
 
     /// Returns whether the first word is a noun that adds nothing to the value before it, as in `damaged goods`, or a
@@ -204,10 +210,12 @@ impl Place<'_> {
         candidates.members.iter().all(|index| self.context.vocabulary.entry(*index).kind == MemberKind::Number)
     }
 
-    /// Returns whether the previous item is a comparison. `2000` is then a number and not a year.
+    /// Returns whether the previous item is a comparison. `2000` is then a number and not a year. A word such as `since` is
+    /// an item of its own only if it is not part of a time.
     fn compares(&self) -> bool {
-        let is_compared =
-            matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning)) if compares(*meaning));
+        use Meaning::{Since, Until};
+        let is_compared = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning))
+            if compares(*meaning) || matches!(meaning, Since | Until));
         is_compared && matches!(self.tokens[0].kind, TokenKind::Number(_) | TokenKind::Percent(_))
     }
 
@@ -240,7 +248,7 @@ impl Place<'_> {
         let place = Place { tokens: &self.tokens[1 + length..], corrected: &self.corrected[1 + length..], ..*self };
         // A number with a unit finds its dimension by the unit.
         let is_plain = matches!(place.number(number), (_, ItemKind::Number(_, None)));
-        if !is_plain || !(compares(meaning) || meaning == Meaning::Since) {
+        if !is_plain || !(compares(meaning) || matches!(meaning, Meaning::Since | Meaning::Until)) {
             return None;
         }
         let mut members = vocabulary.partial(&stems[..1])?.members;
@@ -288,7 +296,8 @@ impl Place<'_> {
             Some((length, _)) => found.length > *length && found.members.len() == 1,
             None => !is_word || found.length > 1,
         });
-        let (length, mut found) = partial.map(|found| (found.length, found)).or(exact)?;
+        let partial = partial.map(|found| (found.length, found));
+        let (length, mut found) = partial.or(exact).or_else(|| self.related(is_word || is_code))?;
         // `cancellations` means the member `cancelled` rather than a part of `cancellation_rate`.
         if !found.is_exact && found.length == 1 {
             let related = vocabulary.related(stems[0], self.context.language);
@@ -301,6 +310,16 @@ impl Place<'_> {
             * if is_corrected { CERTAINTY_OF_CORRECTION } else { 1.0 };
         let MemberMatch { members, by_synonym, by_name, .. } = found;
         Some((length, Candidates { members, by_synonym, by_name, certainty }))
+    }
+
+    /// Returns the measures whose whole name is a related word, if the first word is a part of too many names: `departures`
+    /// means the measure `departed`.
+    fn related(&self, has_meaning: bool) -> Option<(usize, MemberMatch)> {
+        let (vocabulary, stem) = (self.context.vocabulary, &*self.tokens[0].stem);
+        let members = vocabulary.related(stem, self.context.language).to_vec();
+        let is_measure = members.iter().all(|index| vocabulary.entry(*index).kind == MemberKind::Measure);
+        let is_found = !has_meaning && vocabulary.has_stem(stem) && is_measure && !members.is_empty();
+        is_found.then(|| (1, MemberMatch { length: 1, members, ..MemberMatch::default() }))
     }
 
     /// Returns the cube that the name of a time dimension begins with, if a verb follows it: `customers registered` means

@@ -4,7 +4,7 @@
 
 use crate::language::{Language, Meaning};
 use crate::members::Vocabulary;
-use crate::token::{Token, TokenKind};
+use crate::token::{Token, TokenKind, is_currency};
 
 use super::place::compares;
 
@@ -23,7 +23,7 @@ pub(super) fn joined(tokens: Vec<Token>, vocabulary: &Vocabulary, language: &Lan
         let split = names.hyphenated(&token).or_else(|| names.compact(&token, found.last()));
         found.extend(split.unwrap_or_else(|| vec![token]));
     }
-    names.summed(names.named(names.scaled(found)))
+    names.summed(names.named(prefixed(names.scaled(found))))
 }
 
 impl Names<'_> {
@@ -46,7 +46,8 @@ impl Names<'_> {
         }
         let parts = parts_of(&token.lower)?;
         if let [(digits, unit)] = parts[..] {
-            let is_letter = unit.chars().count() == 1 && unit != "h";
+            let is_known = self.vocabulary.unit(&self.language.stem(unit)).is_some();
+            let is_letter = unit.chars().count() == 1 && unit != "h" && !is_known;
             if unit.is_empty() || (is_letter && !before.is_some_and(|before| self.announces_number(before))) {
                 return None;
             }
@@ -72,6 +73,10 @@ impl Names<'_> {
     }
 
     fn unit_stem(self, unit: &str) -> Option<String> {
+        let own = self.language.stem(unit);
+        if self.vocabulary.unit(&own).is_some() {
+            return Some(own);
+        }
         let suffix = self.language.unit_suffix(unit).map(str::to_owned);
         let stem = suffix.unwrap_or_else(|| self.language.stem(unit));
         let is_unit = seconds(self.language, &stem).is_some()
@@ -166,6 +171,19 @@ impl Names<'_> {
         let number = token_of(&text, &text, TokenKind::Number(large * of_first / of_second + small));
         Some((number, Token { text: String::new(), ..token_of(&stem, &stem, TokenKind::Word) }, length))
     }
+}
+
+/// Moves the sign of a currency behind its number: `€10` is `10 €`.
+fn prefixed(mut tokens: Vec<Token>) -> Vec<Token> {
+    let is_number = |token: &Token| matches!(token.kind, TokenKind::Number(_));
+    for at in 1..tokens.len() {
+        let is_sign = !tokens[at - 1].text.is_empty() && tokens[at - 1].text.chars().all(is_currency);
+        let is_free = at < 2 || !is_number(&tokens[at - 2]);
+        if is_sign && is_free && is_number(&tokens[at]) {
+            tokens.swap(at - 1, at);
+        }
+    }
+    tokens
 }
 
 const MINUTE: f64 = 60.0;

@@ -16,12 +16,14 @@ mod idioms;
 mod implied;
 mod joins;
 mod known_values;
+mod lengths;
 mod members;
 mod ranking;
 mod rates;
 mod routes;
 mod shares;
 mod spans;
+mod unit_comparisons;
 mod words;
 
 use std::sync::Arc;
@@ -37,6 +39,7 @@ use crate::draft::{
 use crate::language::{Direction, Language, Meaning};
 use crate::members::{KnownValues, Vocabulary};
 use crate::spelling::{fragments, spelled};
+use crate::token::is_currency;
 
 /// The largest number of choices of a clarification.
 const MAX_CHOICES: usize = 8;
@@ -97,6 +100,8 @@ struct State {
     /// True after `compare`: the second time is the comparison period.
     compares_times: bool,
     ranges: Vec<TimeItem>,
+    /// True if `or` joins times.
+    has_alternative_times: bool,
     /// The aggregation that a word such as `average` requires of the next measure, and the word.
     aggregate: Option<(Aggregation, String)>,
     /// The adjective that ranks the rows.
@@ -241,7 +246,8 @@ impl<'r> Reader<'r> {
 
     /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
-        if let Some(length) = self.hour_condition(at).or_else(|| self.route(at)) {
+        let found = self.hour_condition(at).or_else(|| self.route(at));
+        if let Some(length) = found.or_else(|| self.counted_back(at)) {
             return length;
         }
         let item = self.items[at].clone();
@@ -257,6 +263,11 @@ impl<'r> Reader<'r> {
             ItemKind::Time(time) => self.time_at(at, &item.text, time),
             ItemKind::Number(number, ref unit) => self.number(at, &item.text, number, unit.as_ref()),
             ItemKind::Value(values) => self.known_value(at, &item.text, &values),
+            ItemKind::Unknown if item.text.chars().all(is_currency) => {
+                let message = format!("no member has the unit `{}`; leave the sign out", item.text);
+                self.unclear(&item.text, message, Vec::new());
+                1
+            }
             ItemKind::Quoted | ItemKind::Unknown => self.value_alone(at, &item.text),
             ItemKind::Member(candidates) => self.member(at, &item.text, &candidates),
         }

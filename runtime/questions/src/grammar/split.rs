@@ -28,9 +28,9 @@ pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
             is_agent,
         };
         let (length, kind) = match place.time() {
-            Some(FoundTime { length, range, days, year: own, is_dated, is_previous }) => {
+            Some(FoundTime { length, range, days, year: own, is_dated, is_previous, ends }) => {
                 year = own.or(year);
-                (length, ItemKind::Time(TimeItem { range, days, is_dated, is_previous }))
+                (length, ItemKind::Time(TimeItem { range, days, is_dated, is_previous, ends }))
             }
             None => place.value_or_item(),
         };

@@ -34,6 +34,10 @@ pub(crate) enum Meaning {
     Missing,
     Since,
     Until,
+    /// A word behind a length of time that is counted back from now, as in `two weeks ago`.
+    Ago,
+    /// A word before a time that may be the start of a range, its end, or the whole time: `as of`.
+    AsOf,
     Before,
     After,
     From,

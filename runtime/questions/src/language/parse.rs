@@ -6,7 +6,7 @@ use super::{Direction, Language, Meaning, NamedDay, Superlative, WordList};
 use crate::draft::{Aggregation, Desired};
 
 /// The keys of the lists whose phrases have one meaning each.
-pub(super) const MEANINGS: [(&str, Meaning); 79] = [
+pub(super) const MEANINGS: [(&str, Meaning); 81] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -36,6 +36,8 @@ pub(super) const MEANINGS: [(&str, Meaning); 79] = [
     ("missing", Meaning::Missing),
     ("since", Meaning::Since),
     ("until", Meaning::Until),
+    ("ago", Meaning::Ago),
+    ("as_of", Meaning::AsOf),
     ("before", Meaning::Before),
     ("after", Meaning::After),
     ("from", Meaning::From),
@@ -89,7 +91,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 79] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 17] = [
+pub(super) const LISTS: [(&str, WordList); 22] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -107,6 +109,11 @@ pub(super) const LISTS: [(&str, WordList); 17] = [
     ("to_verbs", WordList::ToVerbs),
     ("comparison_openers", WordList::Openers),
     ("than_words", WordList::Than),
+    ("end_words", WordList::End),
+    ("after_words", WordList::After),
+    ("since_words", WordList::Since),
+    ("onward_words", WordList::Onward),
+    ("span_words", WordList::Span),
 ];
 
 impl Language {
@@ -116,6 +123,9 @@ impl Language {
             endings: Vec::new(),
             derivations: Vec::new(),
             numbers: HashMap::new(),
+            decimal_sign: '.',
+            thousands_sign: ',',
+            has_dates_with_points: false,
             ordinals: HashMap::new(),
             lists: HashMap::new(),
             superlatives: Vec::new(),
@@ -156,6 +166,9 @@ impl Language {
                 let named = (0_u32..).zip(parts);
                 self.numbers.extend(named.map(|(number, word)| (word.to_owned(), f64::from(number))));
             }
+            "decimal_sign" => self.decimal_sign = list.chars().next().unwrap_or('.'),
+            "thousands_sign" => self.thousands_sign = list.chars().next().unwrap_or(','),
+            "dates" => self.has_dates_with_points = list == "day.month.year",
             "ordinals" => {
                 let words =
                     (1_u8..).zip(parts).flat_map(|(number, words)| words.split(' ').map(move |of| (of, number)));

@@ -15,6 +15,8 @@ pub(super) fn named(entries: &[MemberEntry], language: &Language) -> HashMap<Str
         let Unit::Named(name) = unit else { continue };
         let own = match &stems_of(name, language)[..] {
             [stem] => Some(stem.clone()),
+            // A unit such as `€` is its own name.
+            [] => Some(name.to_lowercase()),
             _ => None,
         };
         for stem in own.into_iter().chain(language.words_for_unit(name).map(str::to_owned)) {

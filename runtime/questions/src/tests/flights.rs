@@ -263,7 +263,11 @@ const QUESTIONS: &[(&str, &str)] = &[
         "Compare JFK and LGA by cancellation rate",
         "cancellation_rate by flights.origin where flights.origin inList JFK,LGA",
     ),
-    ("How did the average arrival delay change from January to June?", "? change"),
+    (
+        "How did the average arrival delay change from January to June?",
+        "flights.average_arrival_delay in 2013-06 vs 2013-01",
+    ),
+    ("How did the average arrival delay change?", "? change"),
     ("How did the cancellation rate change by month?", "cancellation_rate by month"),
     ("delays by airline", "? delays"),
     (
@@ -383,7 +387,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("flights of 2000 miles or more", "flights.count where flights.distance gte 2000"),
     ("carriers with 1000 flights or fewer", "flights.count by flights.carrier where flights.count lte 1000"),
     ("flights by month in 2013 year-over-year", "flights.count by month in 2013 vs -1 year"),
-    ("flights of more than 500 miles or less than 100 miles", "? "),
+    ("flights of more than 500 miles or less than 100 miles", "? or less than 100 miles"),
     (
         "flights of more than 100 miles and less than 500 miles",
         "flights.count where flights.distance gt 100 where flights.distance lt 500",

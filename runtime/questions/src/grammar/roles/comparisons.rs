@@ -6,10 +6,6 @@ use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role, shown};
 use crate::draft::Unit;
 use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
-use crate::spelling::spelled;
-
-/// The number of items before a number that may choose its member.
-const MAX_CONTEXT: usize = 3;
 
 impl Reader<'_> {
     pub(super) fn has_unit(&self, member: usize, unit: &Unit) -> bool {
@@ -32,6 +28,11 @@ impl Reader<'_> {
         }
         let (values, length) = self.values(at + 1, meaning == Meaning::Between);
         let end = at + 1 + length;
+        if let Some(or) = self.or_before(at) {
+            let whole = self.text(or, end.max(at + 1));
+            self.unclear(&whole, format!("`{whole}` joins two conditions, but both must hold"), Vec::new());
+            return end - at;
+        }
         let next = self.items.get(end).cloned();
         let unit = values.first().and_then(|(_, unit)| unit.clone());
         if let (false, Some(Item { text: name, kind: ItemKind::Member(candidates), .. })) = (values.is_empty(), &next) {
@@ -43,7 +44,7 @@ impl Reader<'_> {
                 return end + 1 - at;
             }
         }
-        let quality = self.compared_quality(text).or_else(|| self.verb_quality(at));
+        let quality = self.compared_quality(text).or_else(|| self.verb_quality(at, unit.as_ref()));
         if let (false, Some(index)) =
             (values.is_empty(), quality.filter(|index| self.may_have_unit(*index, unit.as_ref())))
         {
@@ -78,7 +79,7 @@ impl Reader<'_> {
             if let Some(length) = self.compare_counted(at, at + 2, meaning, &values) {
                 return Some(length);
             }
-            let of_verb = || self.verb_quality(at).filter(|_| unit.is_none());
+            let of_verb = || self.verb_quality(at, unit);
             let quality = self.compared_quality(&text).or_else(of_verb);
             if let Some(index) = quality.filter(|index| self.may_have_unit(*index, unit)) {
                 self.compare((at, at + 2), index, Some(meaning), false, &values, 0.9);
@@ -154,9 +155,12 @@ impl Reader<'_> {
     }
 
     /// Returns the numeric dimension with the quality that the verb before a comparison names, as in `cost more than 20`.
-    fn verb_quality(&self, at: usize) -> Option<usize> {
+    /// A length of time must have a unit of time.
+    fn verb_quality(&self, at: usize, unit: Option<&Unit>) -> Option<usize> {
         let verb = at.checked_sub(1).map(|at| self.items[at].text.to_lowercase())?;
-        self.number_with(self.language.compared_verb(&verb)?)
+        let of_time = unit.filter(|unit| unit.seconds().is_some());
+        let index = self.number_with(self.language.compared_verb(&verb)?)?;
+        of_time.is_none_or(|unit| self.has_unit(index, unit)).then_some(index)
     }
 
     /// Returns the numeric dimension of the main cube that is named by one of several stems, if there is exactly one.
@@ -208,55 +212,6 @@ impl Reader<'_> {
         counts.filter_map(|count| self.vocabulary.index_of(count)).collect()
     }
 
-    /// Compares the numeric dimension of the main cube that has a unit. The words around the number choose between
-    /// several, as in `left more than 2 hours late`. Returns the number of items read, or `None` if no dimension fits.
-    fn compare_unit(
-        &mut self,
-        (at, end): (usize, usize),
-        meaning: Meaning,
-        values: &[(DraftValue, Option<Unit>)],
-        unit: &Unit,
-    ) -> Option<usize> {
-        let of_rows = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
-        let of_cube = of_rows.filter(|(_, entry)| self.is_of_main_cube(entry)).map(|(index, _)| index);
-        let members: Vec<usize> = of_cube.filter(|index| self.has_unit(*index, unit)).collect();
-        if members.is_empty() {
-            return None;
-        }
-        let roots_of = |item: &Item| {
-            let words = spelled(&item.text);
-            words.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect::<Vec<String>>()
-        };
-        // `more than 5 days to deliver`
-        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::To));
-        let skipped = |end: usize| end + self.items[end..].iter().take_while(is_filler).count();
-        // The next two words that are no fillers, as in `late at departure`.
-        let next = skipped(end);
-        let after_next = skipped((next + 1).min(self.items.len()));
-        let around = at.saturating_sub(MAX_CONTEXT)..(after_next + 1).min(self.items.len());
-        let roots: Vec<String> = self.items[around].iter().flat_map(roots_of).collect();
-        let shared = |index: &usize| self.vocabulary.shared_roots(*index, roots.iter().map(String::as_str));
-        let most = members.iter().map(shared).max().unwrap_or(0);
-        let members: Vec<usize> = members.iter().copied().filter(|index| shared(index) == most).collect();
-        let is_used = |item: &&Item| {
-            let is_own =
-                |index: &usize| self.vocabulary.shared_roots(*index, roots_of(item).iter().map(String::as_str)) > 0;
-            matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown) && members.iter().all(is_own)
-        };
-        let mut end = end;
-        for place in [next, after_next] {
-            if self.items.get(place).is_some_and(|item| is_used(&item)) && skipped(end) == place {
-                end = place + 1;
-            }
-        }
-        let whole = self.text(at, end);
-        let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
-        if let Some(index) = self.pick(&whole, &candidates, Role::Operand) {
-            self.compare((at, end), index, Some(meaning), false, values, 1.0);
-        }
-        Some(end - at)
-    }
-
     /// Returns whether the numbers of a member are percentages, and not fractions.
     pub(super) fn has_percent(&self, member: usize) -> bool {
         matches!(&self.vocabulary.entry(member).unit, Some(Unit::Named(name)) if matches!(&**name, "%" | "percent"))
@@ -275,11 +230,12 @@ impl Reader<'_> {
         let name = Arc::clone(&entry.name);
         let whole = self.text(start, end);
         let of_member = if entry.is_share && entry.unit.is_none() { Some(&Unit::Percent) } else { entry.unit.as_ref() };
-        if of_member.is_some_and(|unit| unit.seconds().is_some())
-            && let Some(choices) = self.minutes_or_millions(start, end)
+        if let Some(unit) = of_member.and_then(|unit| self.short_unit(unit))
+            && let Some((digits, text)) = self.digits_before_m(start, end)
         {
-            let text = choices.1;
-            self.unclear(&text, format!("`{text}` may be minutes or millions"), choices.0.to_vec());
+            let choices = vec![format!("{digits} {unit}").into(), format!("{digits} million").into()];
+            let named = if unit == "min" { "minutes" } else { &unit };
+            self.unclear(&text, format!("`{text}` may be {named} or millions"), choices);
             return;
         }
         let Some(values) = values.iter().map(|value| converted(value, of_member)).collect::<Option<Vec<_>>>() else {
@@ -315,15 +271,22 @@ impl Reader<'_> {
         self.piece(&whole, format!("only where {name} {operator} {}", shown.join(", ")), certainty);
     }
 
-    /// Returns the two meanings of a number such as `30m` among some items, and its text.
-    fn minutes_or_millions(&self, start: usize, end: usize) -> Option<([Arc<str>; 2], String)> {
+    /// Returns the name of the unit that `m` may stand for: minutes for lengths of time, or the unit with this name.
+    fn short_unit(&self, unit: &Unit) -> Option<String> {
+        match unit {
+            Unit::Named(name) => (self.vocabulary.unit("m") == Some(unit)).then(|| name.to_string()),
+            _ => unit.seconds().map(|_| "min".to_owned()),
+        }
+    }
+
+    /// Returns the digits and the text of a number such as `30m` among some items.
+    fn digits_before_m(&self, start: usize, end: usize) -> Option<(String, String)> {
         let digits = |item: &Item| {
             let is_plain = matches!(item.kind, ItemKind::Number(_, None));
             let digits = item.text.strip_suffix('m').filter(|_| is_plain)?;
             digits.parse::<f64>().is_ok().then(|| (digits.to_owned(), item.text.clone()))
         };
-        let (digits, text) = self.items[start..end].iter().find_map(digits)?;
-        Some(([format!("{digits} min").into(), format!("{digits} million").into()], text))
+        self.items[start..end].iter().find_map(digits)
     }
 
     /// Returns the values at a place, and the number of items. The values of a list are separated by `and`, `or` or
@@ -370,7 +333,8 @@ impl Reader<'_> {
 
     /// Returns whether the comparison after a member has a member of its own, as in `more than 1000 flights`.
     pub(super) fn compares_next_member(&self, at: usize) -> bool {
-        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
+        let is_filler =
+            |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb | Meaning::Equals));
         let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
         if self.counts_behind(comparison) {
             return true;

@@ -57,6 +57,9 @@ impl Reader<'_> {
                 | Meaning::Contains
                 | Meaning::StartsWith
                 | Meaning::EndsWith) => operator = Some(*meaning),
+                // `built in or after 2000`
+                Meaning::Since if candidates.members.iter().any(is_number) => operator = Some(Meaning::AtLeast),
+                Meaning::Until if candidates.members.iter().any(is_number) => operator = Some(Meaning::AtMost),
                 _ => break,
             }
             next += 1;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{MAX_CHOICES, NeededMeasure, Over, Reader, TimeItem};
 use crate::draft::{Aggregation, Clarification, Comparison, DraftFilter, DraftRange, DraftValue, Unit};
-use crate::language::Meaning;
 use crate::members::MemberKind;
 use crate::times;
 
@@ -23,11 +22,12 @@ impl Reader<'_> {
         self.complete_ranking();
         self.complete_joins();
         self.check_aggregate();
+        self.compare_sides();
         self.check_change();
         self.check_order();
         let ranks =
             is_ranked || self.draft.limit.is_some() || self.draft.order.is_some() || self.draft.granularity.is_some();
-        let is_list = !self.draft.groups.is_empty() && !ranks;
+        let is_list = !self.draft.groups.is_empty() && !ranks && self.draft.compare.is_none();
         if self.draft.values.is_empty() && !is_list && self.clarifications.is_empty() {
             let measures = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Measure);
             let choices = measures.map(|(_, entry)| Arc::clone(&entry.name)).take(MAX_CHOICES).collect();
@@ -38,6 +38,7 @@ impl Reader<'_> {
         self.complete_range();
         self.complete_comparison();
         self.check_units();
+        self.check_separators();
         if self.draft.totals && self.draft.groups.is_empty() && self.draft.granularity.is_none() {
             self.unclear("", "a share needs a group, or a measure that is a rate".to_owned(), Vec::new());
         }
@@ -59,7 +60,7 @@ impl Reader<'_> {
         }
         let needed = self.state.needs_measure.take();
         if let Some(NeededMeasure { text, accepts_count }) = needed
-            && (self.draft.values.is_empty() || !accepts_count)
+            && (self.draft.values.is_empty() || !(accepts_count || self.state.change.is_some()))
             && self.draft.values.iter().all(|name| self.counts(name))
             && self.state.units.is_empty()
         {
@@ -124,17 +125,6 @@ impl Reader<'_> {
         measures.map(|entry| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
     }
 
-    /// Asks the caller for a step of time if the question asks how values change.
-    fn check_change(&mut self) {
-        let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
-        if let Some(text) = self.state.change.take().filter(|_| !has_groups && self.draft.compare.is_none()) {
-            use Meaning::{Daily, Monthly, Weekly};
-            let steps = [Monthly, Weekly, Daily].into_iter().filter_map(|step| self.language.word_for(step));
-            let choices = steps.map(Arc::from).collect();
-            self.unclear(&text, format!("`{text}` needs a step of time, such as `by month`"), choices);
-        }
-    }
-
     /// Asks the caller about a word such as `average` if it fits no measure of the question.
     fn check_aggregate(&mut self) {
         let Some((aggregation, word)) = self.state.aggregate.take() else { return };
@@ -171,10 +161,20 @@ impl Reader<'_> {
         let mut ranges = std::mem::take(&mut self.state.ranges).into_iter();
         let Some(mut whole) = ranges.next() else { return };
         for next in ranges {
+            if let Some(both) = overlap(&whole, &next).filter(|_| !self.state.has_alternative_times) {
+                whole = both;
+                continue;
+            }
             whole = match (whole.days, next.days) {
                 (Some((first, end)), Some((start, last))) if end.tomorrow().is_ok_and(|day| day == start) => {
                     let range = DraftRange::Between(Some(first.to_string().into()), Some(last.to_string().into()));
-                    TimeItem { range, days: Some((first, last)), is_dated: whole.is_dated, is_previous: false }
+                    TimeItem {
+                        range,
+                        days: Some((first, last)),
+                        is_dated: whole.is_dated,
+                        is_previous: false,
+                        ends: None,
+                    }
                 }
                 _ => {
                     let choices = [&whole, &next].into_iter().filter_map(|time| shown_range(&time.range)).collect();
@@ -358,4 +358,15 @@ pub(super) fn length(words: &str) -> Option<String> {
         (_, 10) => Some("1 day".to_owned()),
         _ => None,
     }
+}
+
+/// Returns the range between the start of one open range and the end of another, as in `after 1 June and before 5 June`.
+fn overlap(one: &TimeItem, other: &TimeItem) -> Option<TimeItem> {
+    let (start, end) = match (&one.range, &other.range) {
+        (DraftRange::Between(Some(start), None), DraftRange::Between(None, Some(end)))
+        | (DraftRange::Between(None, Some(end)), DraftRange::Between(Some(start), None)) => (start, end),
+        _ => return None,
+    };
+    let range = DraftRange::Between(Some(Arc::clone(start)), Some(Arc::clone(end)));
+    (start <= end).then(|| TimeItem { range, is_dated: one.is_dated || other.is_dated, ..one.clone() })
 }

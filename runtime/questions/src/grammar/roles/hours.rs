@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role};
-use crate::language::Meaning;
+use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 use crate::spelling::spelled;
 
@@ -30,6 +30,15 @@ impl Reader<'_> {
     /// Returns the condition on the hour of the day at a place.
     pub(super) fn hours_at(&self, at: usize) -> Option<Hours> {
         let (meaning, start) = match self.items.get(at)?.kind {
+            // The German `nach` groups, or means `after`.
+            ItemKind::Word(Meaning::Group)
+                if self.language.has(WordList::After, &self.items[at].text.to_lowercase()) =>
+            {
+                (Meaning::After, at + 1)
+            }
+            ItemKind::Word(Meaning::Group) if self.language.has(WordList::End, &self.items[at].text.to_lowercase()) => {
+                (Meaning::Until, at + 1)
+            }
             ItemKind::Word(meaning) => (meaning, at + 1),
             ItemKind::Number(_, None) => (Meaning::Equals, at),
             _ => return None,
@@ -47,7 +56,7 @@ impl Reader<'_> {
             None => None,
         };
         let (operator, hours) = match (meaning, last) {
-            (Meaning::Before | Meaning::Less | Meaning::Until, None) => ("lt", vec![first]),
+            (Meaning::Before | Meaning::Less | Meaning::Until | Meaning::AtMost, None) => ("lt", vec![first]),
             (Meaning::After | Meaning::Since | Meaning::From | Meaning::More | Meaning::AtLeast, None) => {
                 ("gte", vec![first])
             }
@@ -125,21 +134,30 @@ impl Reader<'_> {
     }
 
     /// Groups by the hour of the day. Returns the number of items read.
-    pub(super) fn hour_group(&mut self, at: usize, text: &str) -> usize {
+    pub(super) fn hour_group(&mut self, at: usize) -> usize {
         self.state.is_which_group |= !self.state.groups;
         self.note_ranked(at);
         self.state.is_which = false;
-        // `hour of the day` is one name.
+        let end = self.end_of_hour(at);
+        let text = self.text(at, end);
+        let Some(index) = self.hour_dimension(&text) else { return end - at };
+        let name = Arc::clone(&self.vocabulary.entry(index).name);
+        self.group(&name);
+        self.piece(&text, format!("grouped by {name}"), 0.9);
+        end - at
+    }
+
+    /// Returns whether an hour at a place is one of the day, as in `by hour of the day`.
+    pub(super) fn is_hour_of_day(&self, at: usize) -> bool {
+        self.end_of_hour(at) > at + 1
+    }
+
+    /// Returns the end of `hour of the day`, which is one name.
+    fn end_of_hour(&self, at: usize) -> usize {
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
         let end = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
         let is_of_day = matches!(self.items.get(end).map(|item| &item.kind), Some(ItemKind::Word(Meaning::Day)));
-        let end = if is_of_day && end > at + 1 { end + 1 } else { at + 1 };
-        let Some(index) = self.hour_dimension(text) else { return end - at };
-        let name = Arc::clone(&self.vocabulary.entry(index).name);
-        self.group(&name);
-        let text = self.text(at, end);
-        self.piece(&text, format!("grouped by {name}"), 0.9);
-        end - at
+        if is_of_day && end > at + 1 { end + 1 } else { at + 1 }
     }
 
     /// Returns the dimension with the hour of the day. Asks the caller if there is none or several.

@@ -17,6 +17,10 @@ impl Reader<'_> {
         if (candidates.certainty < 1.0 || self.is_time_unit(at)) && self.is_unit_of_answer(at) {
             return self.unit_of_answer(text);
         }
+        // `hour of the day` is not the time dimension `hour`.
+        if self.is_hour(at) && self.is_hour_of_day(at) {
+            return self.hour_group(at);
+        }
         let is_time = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Time;
         if !self.state.groups
             && candidates.members.iter().all(is_time)

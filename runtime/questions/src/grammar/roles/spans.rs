@@ -6,7 +6,7 @@ use jiff::civil::Date;
 
 use super::finish::length;
 use super::{Comparison, DraftRange, Item, ItemKind, Reader, TimeItem};
-use crate::language::Meaning;
+use crate::language::{Meaning, WordList};
 
 impl Reader<'_> {
     /// Reads a time, followed by words such as `or later`. Returns the number of items read.
@@ -25,17 +25,12 @@ impl Reader<'_> {
     }
 
     fn time(&mut self, at: usize, text: &str, time: TimeItem) -> usize {
+        if let Some(length) = self.unclear_end(at, text).or_else(|| self.unclear_or(at)) {
+            self.state.groups = false;
+            return length;
+        }
         self.state.groups = false;
-        let meaning = match &time.range {
-            DraftRange::Words(words) if time.is_dated => {
-                format!("the time {words}, the last one until {}", self.newest)
-            }
-            DraftRange::Words(words) => format!("the time {words}"),
-            DraftRange::Between(start, end) => {
-                let day = |day: &Option<Arc<str>>| day.as_deref().unwrap_or("open").to_owned();
-                format!("the time from {} to {}", day(start), day(end))
-            }
-        };
+        let meaning = self.meaning_of_time(&time);
         if let DraftRange::Between(Some(start), Some(end)) = &time.range
             && start > end
         {
@@ -62,6 +57,64 @@ impl Reader<'_> {
         }
         self.state.ranges.push(time);
         self.piece(text, meaning, 1.0)
+    }
+
+    /// Returns the meaning of a time in words.
+    pub(super) fn meaning_of_time(&self, time: &TimeItem) -> String {
+        match &time.range {
+            DraftRange::Words(words) if time.is_dated => {
+                format!("the time {words}, the last one until {}", self.newest)
+            }
+            DraftRange::Words(words) => format!("the time {words}"),
+            DraftRange::Between(start, end) => {
+                let day = |day: &Option<Arc<str>>| day.as_deref().unwrap_or("open").to_owned();
+                format!("the time from {} to {}", day(start), day(end))
+            }
+        }
+    }
+
+    /// Asks the caller about a period after a word for groups, as in `by June`: it may be the end of a range. Returns the
+    /// number of items read.
+    fn unclear_end(&mut self, at: usize, text: &str) -> Option<usize> {
+        let is_filler = |place: &usize| matches!(self.items[*place].kind, ItemKind::Word(Meaning::Ignore));
+        let place = (0..at).rev().find(|place| !is_filler(place))?;
+        let word = self.items[place].text.to_lowercase();
+        let is_end = match self.items[place].kind {
+            ItemKind::Word(Meaning::Group) => !self.language.has(WordList::Span, &word),
+            ItemKind::Word(Meaning::To) => self.language.has(WordList::End, &word),
+            _ => false,
+        };
+        if !is_end {
+            return None;
+        }
+        let whole = self.text(place, at + 1);
+        let words = [Meaning::Until, Meaning::Before].into_iter().filter_map(|of| self.language.word_for(of));
+        let is_start = self.language.has(WordList::End, &word);
+        let choices = words.filter(|_| is_start).map(|word| format!("{word} {text}").into()).collect();
+        self.unclear(&whole, format!("`{whole}` may be the end of a range, or a range of its own"), choices);
+        Some(1)
+    }
+
+    /// Asks the caller about `or` between a time and another part of the question, because `or` joins only times with
+    /// times. Returns the number of items read.
+    fn unclear_or(&mut self, at: usize) -> Option<usize> {
+        let or = self.or_before(at)?;
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let before = self.items[..or].iter().rev().find(|item| !is_filler(item));
+        if before.is_some_and(|item| matches!(item.kind, ItemKind::Time(_))) {
+            self.state.has_alternative_times = true;
+            return None;
+        }
+        let whole = self.text(or, at + 1);
+        self.unclear(&whole, format!("`{whole}` joins a time with another condition, but both must hold"), Vec::new());
+        Some(1)
+    }
+
+    /// Returns the place of `or` directly before a place. Words such as `in` may be between them.
+    pub(super) fn or_before(&self, at: usize) -> Option<usize> {
+        let is_filler = |place: &usize| matches!(self.items[*place].kind, ItemKind::Word(Meaning::Ignore));
+        let place = (0..at).rev().find(|place| !is_filler(place))?;
+        self.language.has(WordList::Or, &self.items[place].text.to_lowercase()).then_some(place)
     }
 
     /// Returns whether a time continues a list of times that are left out, as in `except in February and March`.

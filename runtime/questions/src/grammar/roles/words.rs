@@ -1,5 +1,7 @@
 //! Reads the words of the language: groups, order, comparison, times without a number.
 
+use std::sync::Arc;
+
 use super::{Comparison, Item, ItemKind, NeededMeasure, Over, Ranking, Reader};
 use crate::language::Meaning;
 use crate::members::MemberKind;
@@ -63,6 +65,12 @@ impl Reader<'_> {
                 }
             }
             Meaning::Versus => self.state.compares = true,
+            Meaning::AsOf => {
+                let words = [Meaning::Since, Meaning::Until].into_iter().filter_map(|of| self.language.word_for(of));
+                let choices = words.map(Arc::from).collect();
+                self.unclear(text, format!("`{text}` may be the start or the end of a range"), choices);
+                return 1;
+            }
             Meaning::Compare => self.state.compares_times = true,
             Meaning::Comparative if self.is_before_time(at) => self.state.compares = true,
             Meaning::Comparative => {
@@ -107,7 +115,7 @@ impl Reader<'_> {
                 {
                     return self.piece(text, "ignored".to_owned(), 1.0);
                 }
-                _ if self.is_hour_group(meaning) => return self.hour_group(at, text),
+                _ if self.is_hour_group(meaning) => return self.hour_group(at),
                 _ if self.is_unit_of_answer(at) => return self.unit_of_answer(text),
                 _ => {
                     self.unclear(text, format!("`{text}` has no meaning here"), Vec::new());
@@ -138,10 +146,11 @@ impl Reader<'_> {
     /// Reads a step of time. An hour is the hour of the day, if the main cube has this dimension. Returns the number of
     /// items read.
     pub(super) fn step_or_hour(&mut self, at: usize, text: &str, step: &'static str) -> usize {
-        if step != "hour" || self.hour_dimensions().is_empty() {
+        let is_of_day = step == "hour" && self.is_hour_of_day(at);
+        if step != "hour" || (self.hour_dimensions().is_empty() && !is_of_day) {
             return self.step(text, step);
         }
-        self.hour_group(at, text)
+        self.hour_group(at)
     }
 
     /// Returns whether a unit of time is the group of the comparison or ranking that follows, as in `months with more

@@ -1,0 +1,106 @@
+//! Compares a number with a unit with the numeric dimension that has this unit, as in `over 2000 miles` and `took more than
+//! 3 days`.
+
+use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role};
+use crate::draft::{Desired, Unit};
+use crate::language::Meaning;
+use crate::members::MemberKind;
+use crate::spelling::spelled;
+
+/// The number of items before a number that may choose its member.
+const MAX_CONTEXT: usize = 3;
+/// The certainty of a duration that only its unit names.
+const CERTAINTY_OF_DURATION: f64 = 0.7;
+
+impl Reader<'_> {
+    /// Compares the numeric dimension of the main cube that has a unit. The words around the number choose between
+    /// several, as in `left more than 2 hours late`. Returns the number of items read, or `None` if no dimension fits.
+    pub(super) fn compare_unit(
+        &mut self,
+        (at, end): (usize, usize),
+        meaning: Meaning,
+        values: &[(DraftValue, Option<Unit>)],
+        unit: &Unit,
+    ) -> Option<usize> {
+        let of_rows = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
+        let of_cube = of_rows.filter(|(_, entry)| self.is_of_main_cube(entry)).map(|(index, _)| index);
+        let members: Vec<usize> = of_cube.filter(|index| self.has_unit(*index, unit)).collect();
+        if members.is_empty() {
+            return None;
+        }
+        let is_duration = unit.seconds().is_some() && self.is_duration_verb(at);
+        let is_open = is_duration && !self.is_any_named(&members, (at, end + MAX_CONTEXT));
+        if is_open && let Some(length) = self.unclear_duration((at, end), &members) {
+            return Some(length);
+        }
+        let certainty = if is_open { CERTAINTY_OF_DURATION } else { 1.0 };
+        let roots_of = |item: &Item| {
+            let words = spelled(&item.text);
+            words.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect::<Vec<String>>()
+        };
+        // `more than 5 days to deliver`
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::To));
+        let skipped = |end: usize| end + self.items[end..].iter().take_while(is_filler).count();
+        // The next two words that are no fillers, as in `late at departure`.
+        let next = skipped(end);
+        let after_next = skipped((next + 1).min(self.items.len()));
+        let around = at.saturating_sub(MAX_CONTEXT)..(after_next + 1).min(self.items.len());
+        // The unit of the number names no member.
+        let is_word = |item: &&Item| !matches!(item.kind, ItemKind::Number(..));
+        let roots: Vec<String> = self.items[around].iter().filter(is_word).flat_map(roots_of).collect();
+        let shared = |index: &usize| self.vocabulary.shared_roots(*index, roots.iter().map(String::as_str));
+        let most = members.iter().map(shared).max().unwrap_or(0);
+        let members: Vec<usize> = members.iter().copied().filter(|index| shared(index) == most).collect();
+        let is_used = |item: &&Item| {
+            let is_own =
+                |index: &usize| self.vocabulary.shared_roots(*index, roots_of(item).iter().map(String::as_str)) > 0;
+            matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown) && members.iter().all(is_own)
+        };
+        let mut end = end;
+        for place in [next, after_next] {
+            if self.items.get(place).is_some_and(|item| is_used(&item)) && skipped(end) == place {
+                end = place + 1;
+            }
+        }
+        let whole = self.text(at, end);
+        let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
+        if let Some(index) = self.pick(&whole, &candidates, Role::Operand) {
+            self.compare((at, end), index, Some(meaning), false, values, certainty);
+        }
+        Some(end - at)
+    }
+
+    /// Returns whether the comparison at a place follows a verb for a duration, such as `took`.
+    fn is_duration_verb(&self, at: usize) -> bool {
+        let verb = at.checked_sub(1).map(|at| self.items[at].text.to_lowercase());
+        verb.is_some_and(|verb| self.language.compared_verb(&verb).is_some())
+    }
+
+    /// Returns whether the words around a comparison name one of the members. The name of their cube names none.
+    fn is_any_named(&self, members: &[usize], (at, end): (usize, usize)) -> bool {
+        let is_cube = |item: &&Item| {
+            let ItemKind::Member(found) = &item.kind else { return false };
+            found.members.iter().any(|index| self.vocabulary.entry(*index).kind == MemberKind::Cube)
+        };
+        let around = &self.items[at.saturating_sub(MAX_CONTEXT)..end.min(self.items.len())];
+        let is_number = |item: &&Item| matches!(item.kind, ItemKind::Number(..));
+        let named = around.iter().filter(|item| !is_cube(item) && !is_number(item)).map(|item| spelled(&item.text));
+        let words = named.flat_map(|words| words.split(' ').map(str::to_owned).collect::<Vec<String>>());
+        let roots: Vec<String> = words.map(|word| self.language.root(&self.language.stem(&word))).collect();
+        members.iter().any(|index| self.vocabulary.shared_roots(*index, roots.iter().map(String::as_str)) > 0)
+    }
+
+    /// Asks the caller which length of time a verb such as `took` means: if there are several, or if the only one is a
+    /// delay. Returns the number of items read.
+    fn unclear_duration(&mut self, (at, end): (usize, usize), members: &[usize]) -> Option<usize> {
+        if let [only] = members
+            && self.vocabulary.desired(*only, self.language) != Some(Desired::Low)
+        {
+            return None;
+        }
+        let whole = self.text(at - 1, end);
+        let choices = self.names(members);
+        self.unclear(&whole, format!("`{whole}` names no length of time"), choices);
+        Some(end - at)
+    }
+}

@@ -72,6 +72,8 @@ pub struct MemberEntry {
     pub description: Option<Arc<str>>,
     /// True if the values of a measure or metric are shares, as rates are.
     pub is_share: bool,
+    /// The numerator and the denominator of a measure or metric that divides two measures.
+    pub ratio: Option<(Arc<str>, Arc<str>)>,
     /// The dimension that names the rows of a cube.
     pub label: Option<Arc<str>>,
     /// The cubes, with the cube itself, whose dimensions can group the measures of a cube. If the list is empty, the

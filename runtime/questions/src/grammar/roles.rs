@@ -4,6 +4,7 @@
 //! change the state of one reader. Each file below has the rules for one kind of items; `finish` runs after the last
 //! item.
 
+mod absence;
 mod agents;
 mod choice;
 mod comparisons;

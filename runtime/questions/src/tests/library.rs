@@ -1,0 +1,80 @@
+//! Questions about a library: rows that groups lack, verbs with particles, shares of other measures, and short names.
+
+use super::models::Model;
+use super::*;
+
+const MEMBERS: &str = "\
+cube      loans | loans; Loans | | count=loans.count joined=loans,books,readers
+cube      books | books; Books | | count=books.count joined=books label=books.title
+cube      readers | readers; Readers | | count=readers.count joined=readers label=readers.name
+cube      fines | fines; Fines | | count=fines.count joined=fines,loans,books,readers
+measure   loans.count | count; Loans; loans count; loans Loans | | aggregation=count
+measure   loans.overdue | overdue; Overdue loans; loans overdue; loans Overdue loans | | aggregation=count if=loans.is_overdue
+measure   loans.renewed | renewed; Renewed loans; loans renewed; loans Renewed loans | | aggregation=count
+measure   loans.returned | returned; Returned; loans returned; loans Returned | | aggregation=count
+measure   loans.days_out | days_out; Days on loan; loans days_out | | aggregation=sum unit=days
+measure   loans.hours_read | hours_read; Time read; loans hours_read | | aggregation=sum unit=hours
+measure   loans.average_days | average_days; Average days on loan | | aggregation=average unit=days
+measure   loans.overdue_rate | overdue_rate; Overdue rate; loans overdue_rate | | share ratio=loans.overdue/loans.count described=Overdue_loans_by_loans
+measure   loans.on_time_rate | on_time_rate; On time rate | | share described=Loans_that_were_returned_on_time_by_loans
+metric    renewals_of_overdue | renewals_of_overdue; Renewals of overdue loans | | share cube=loans ratio=loans.renewed/loans.overdue
+boolean   loans.is_overdue | is_overdue; Overdue; loans is_overdue; loans Overdue
+boolean   loans.is_renewed | is_renewed; Renewed; loans is_renewed; loans Renewed
+segment   loans.long | long; Long loans
+text      loans.desk | desk; Desk; loans desk
+text      loans.status | status; Status; loans status
+time      loans.loaned_on | loaned_on; Loan date
+measure   books.count | count; Books; books count; books Books | | aggregation=count
+text      books.title | title; Book; books title; books Book
+text      books.genre | genre; Genre; books genre; books Genre
+text      books.isbn | isbn; ISBN; books isbn
+measure   readers.count | count; Readers; readers count; readers Readers | | aggregation=count
+measure   readers.children | children; Children; readers children | | aggregation=count
+text      readers.name | name; Reader; readers name
+text      readers.city | city; City; readers city
+measure   fines.count | count; Fines; fines count; fines Fines | | aggregation=count
+measure   fines.amount | amount; Amount of fines; fines amount | | aggregation=sum
+measure   fines.unpaid | unpaid; Unpaid fines; fines unpaid | | aggregation=count
+";
+
+const VALUES: [(&str, &str, u64); 8] = [
+    ("books.genre", "Poetry", 120),
+    ("books.genre", "Crime", 480),
+    ("readers.city", "Paris", 90),
+    ("readers.city", "Lyon", 60),
+    ("loans.desk", "Main desk", 300),
+    ("loans.desk", "Children desk", 40),
+    ("loans.status", "checked out", 70),
+    ("loans.status", "dropped off", 20),
+];
+
+const QUESTIONS: &[(&str, &str)] = &[
+    // Groups that lack rows.
+    ("genres with no loans", "? with no loans"),
+    ("genres without loans", "? without loans"),
+    ("which genres have no loans", "? have no loans"),
+    ("Which genres had no loans in March?", "? had no loans"),
+    ("genres with no overdue loans", "loans.overdue by books.genre where loans.overdue equals 0"),
+    ("which genres have no overdue loans", "loans.overdue by books.genre where loans.overdue equals 0"),
+    ("which readers had no unpaid fines", "fines.unpaid by readers.name where fines.unpaid equals 0"),
+    ("loans by genre without overdue loans", "loans.count by books.genre where loans.is_overdue equals false"),
+    ("loans that are not overdue by genre", "loans.count by books.genre where loans.is_overdue equals false"),
+    ("loans by genre except Crime", "loans.count by books.genre where books.genre notEquals Crime"),
+    ("loans by genre without Crime", "loans.count by books.genre where books.genre notEquals Crime"),
+    ("books without an isbn", "books.count where books.isbn notSet "),
+    ("loans without loans from Paris", "loans.count where readers.city notEquals Paris"),
+];
+
+const GERMAN: &[(&str, &str)] = &[
+    ("Genres ohne Loans", "? ohne Loans"),
+    ("Genres ohne overdue Loans", "loans.overdue by books.genre where loans.overdue equals 0"),
+    ("Loans nach Genre ohne Crime", "loans.count by books.genre where books.genre notEquals Crime"),
+];
+
+#[test]
+fn library_questions_are_interpreted_correctly() {
+    let model = Model { members: MEMBERS, values: &VALUES, newest: date(2024, 5, 20) };
+    let mut mistakes = model.mistakes(QUESTIONS);
+    mistakes.extend(model.mistakes_in("de", GERMAN));
+    assert!(mistakes.is_empty(), "{} mistakes\n{}", mistakes.len(), mistakes.join("\n"));
+}

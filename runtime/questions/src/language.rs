@@ -72,6 +72,17 @@ pub(crate) enum WordList {
     Openers,
     /// Words between the two sides of a comparison, such as `than`.
     Than,
+    /// Words directly behind a verb that change its meaning, such as `off`.
+    Particles,
+    /// Verbs with a particle that is also a preposition, such as `came in`.
+    PhrasalVerbs,
+    /// Particles of a verb that end the question, as the German `an` in `kamen in JFK an`.
+    LastParticles,
+    /// Words before the second of two excluded things, such as `nor`, and the words before the first one.
+    Nor,
+    Neither,
+    /// Words before a share that another measure has, as in `as a share of`.
+    As,
 }
 
 /// A day that has a name.
@@ -100,6 +111,8 @@ pub struct Language {
     comparatives: HashMap<String, Vec<String>>,
     /// The verbs before comparisons such as `cost more than`, with the stems of the words for their qualities.
     compared_verbs: HashMap<String, Vec<String>>,
+    /// The verbs that ask for a sum, such as `sold`, with the stems of the words for it in the names of measures.
+    sum_verbs: HashMap<String, Vec<String>>,
     /// The abbreviations of units after a number, such as `h`, with the stem of the unit.
     unit_suffixes: HashMap<String, String>,
     /// The words that multiply the number before them, such as `million`.
@@ -196,6 +209,11 @@ impl Language {
     /// Returns the stems of the words for the quality that a verb before a comparison compares; `None` for other words.
     pub(crate) fn compared_verb(&self, word: &str) -> Option<&[String]> {
         self.compared_verbs.get(word).map(Vec::as_slice)
+    }
+
+    /// Returns the stems of the words for the sum that a verb in lower case asks for, as in `how much did we sell`.
+    pub(crate) fn sum_verb(&self, word: &str) -> Option<&[String]> {
+        self.sum_verbs.get(word).map(Vec::as_slice)
     }
 
     /// Returns the stem of the unit that an abbreviation in lower case stands for after a number, such as `hour` for `h`.
@@ -298,10 +316,54 @@ impl Language {
     }
 }
 
+/// Returns the known stem of which a word in lower case is a form with a typing mistake, if there is exactly one: `fine` for
+/// `fnies`. Short words resemble many others, so only swapped letters, and in longer words one missing or additional
+/// letter, are corrected. The first letter must be correct.
+pub(crate) fn nearest_form<'w>(
+    word: &str,
+    language: &Language,
+    known: impl Iterator<Item = &'w str>,
+) -> Option<&'w str> {
+    let length = word.chars().count();
+    if length < MIN_SWAPPED_CHARS || !word.chars().all(char::is_alphabetic) {
+        return None;
+    }
+    let sorted = |word: &str| {
+        let mut chars: Vec<char> = word.chars().collect();
+        chars.sort_unstable();
+        chars
+    };
+    let own = sorted(word);
+    let is_near = |form: &str| {
+        let others = form.chars().count();
+        let is_comparable = others == length || (length >= MIN_FUZZY_CHARS && others.abs_diff(length) == 1);
+        is_comparable
+            && form.chars().next() == word.chars().next()
+            && (others != length || sorted(form) == own)
+            && strsim::osa_distance(word, form) == 1
+    };
+    let endings: Vec<&(String, String)> =
+        language.endings.iter().filter(|(ending, _)| word.ends_with(&**ending)).collect();
+    let forms = |stem: &str| {
+        let inflected = endings.iter().filter_map(|(ending, replacement)| {
+            Some(format!("{}{ending}", stem.strip_suffix(&**replacement)?))
+        });
+        inflected.chain([stem.to_owned()]).collect::<Vec<String>>()
+    };
+    let is_comparable = |stem: &&str| stem.chars().count().abs_diff(length) <= MAX_ENDING_CHARS;
+    let mut found = known.filter(is_comparable).filter(|stem| forms(stem).iter().any(|form| is_near(form)));
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
+/// The shortest word whose swapped letters are corrected.
+const MIN_SWAPPED_CHARS: usize = 4;
+/// The largest number of characters by which a word and a stem differ.
+const MAX_ENDING_CHARS: usize = 4;
 /// The shortest word that may have a typing mistake if the words around it confirm the correction.
 const MIN_SHORT_CHARS: usize = 3;
 /// The shortest word that may have a typing mistake.
-const MIN_FUZZY_CHARS: usize = 5;
+pub(crate) const MIN_FUZZY_CHARS: usize = 5;
 /// The shortest word that may have two typing mistakes.
 const MIN_TWICE_FUZZY_CHARS: usize = 8;
 

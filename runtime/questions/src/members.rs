@@ -10,7 +10,7 @@ use std::sync::Arc;
 mod units;
 
 use crate::draft::{Aggregation, Desired, Unit};
-use crate::language::{Direction, Language, Meaning, nearest};
+use crate::language::{Direction, Language, Meaning, nearest, nearest_form};
 
 /// The largest number of members that a part of a phrase may match. A part that matches more members is ignored.
 const MAX_PARTIAL: usize = 6;
@@ -340,6 +340,11 @@ impl Vocabulary {
     /// Returns the known stem that is nearest to a word with a typing mistake, if there is exactly one.
     pub(crate) fn corrected(&self, stem: &str) -> Option<&str> {
         nearest(stem, self.by_stem.keys().map(String::as_str))
+    }
+
+    /// Returns the known stem of which a short word in lower case is a form with a typing mistake.
+    pub(crate) fn corrected_form(&self, word: &str, language: &Language) -> Option<&str> {
+        nearest_form(word, language, self.by_stem.keys().map(String::as_str))
     }
 }
 

@@ -18,11 +18,14 @@ mod implied;
 mod joins;
 mod known_values;
 mod members;
+mod particles;
 mod ranking;
 mod rates;
+mod ratios;
 mod routes;
 mod shares;
 mod spans;
+mod sums;
 mod words;
 
 use std::sync::Arc;
@@ -242,7 +245,8 @@ impl<'r> Reader<'r> {
 
     /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
-        if let Some(length) = self.hour_condition(at).or_else(|| self.route(at)) {
+        let found = self.verb_with_particle(at).or_else(|| self.hour_condition(at));
+        if let Some(length) = found.or_else(|| self.route(at)) {
             return length;
         }
         let item = self.items[at].clone();
@@ -339,6 +343,7 @@ fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         let fragments = unknown.flat_map(|item| fragments(&item.text)).collect();
         Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
     })
+    .chain(particles::lookups(items, language))
     .collect()
 }
 

@@ -6,7 +6,7 @@ use super::{Direction, Language, Meaning, NamedDay, Superlative, WordList};
 use crate::draft::{Aggregation, Desired};
 
 /// The keys of the lists whose phrases have one meaning each.
-pub(super) const MEANINGS: [(&str, Meaning); 79] = [
+pub(super) const MEANINGS: [(&str, Meaning); 80] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -30,6 +30,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 79] = [
     ("between", Meaning::Between),
     ("equals", Meaning::Equals),
     ("not", Meaning::Not),
+    ("nor_words", Meaning::Nor),
     ("contains", Meaning::Contains),
     ("starts_with", Meaning::StartsWith),
     ("ends_with", Meaning::EndsWith),
@@ -89,7 +90,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 79] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 17] = [
+pub(super) const LISTS: [(&str, WordList); 23] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -107,6 +108,12 @@ pub(super) const LISTS: [(&str, WordList); 17] = [
     ("to_verbs", WordList::ToVerbs),
     ("comparison_openers", WordList::Openers),
     ("than_words", WordList::Than),
+    ("particles", WordList::Particles),
+    ("phrasal_verbs", WordList::PhrasalVerbs),
+    ("last_particles", WordList::LastParticles),
+    ("nor_words", WordList::Nor),
+    ("neither_words", WordList::Neither),
+    ("as_words", WordList::As),
 ];
 
 impl Language {
@@ -121,6 +128,7 @@ impl Language {
             superlatives: Vec::new(),
             comparatives: HashMap::new(),
             compared_verbs: HashMap::new(),
+            sum_verbs: HashMap::new(),
             unit_suffixes: HashMap::new(),
             scales: HashMap::new(),
             unit_names: HashMap::new(),
@@ -172,6 +180,10 @@ impl Language {
             "compared_verbs" => parts.iter().for_each(|part| {
                 let (verbs, qualities) = self.qualities_of(part);
                 self.compared_verbs.extend(verbs.into_iter().map(|verb| (verb, qualities.clone())));
+            }),
+            "sum_verbs" => parts.iter().for_each(|part| {
+                let (verbs, names) = self.qualities_of(part);
+                self.sum_verbs.extend(verbs.into_iter().map(|verb| (verb, names.clone())));
             }),
             "unit_suffixes" => {
                 for (words, unit) in parts.iter().filter_map(|part| part.split_once('>')) {

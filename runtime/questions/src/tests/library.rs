@@ -63,12 +63,56 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("loans by genre without Crime", "loans.count by books.genre where books.genre notEquals Crime"),
     ("books without an isbn", "books.count where books.isbn notSet "),
     ("loans without loans from Paris", "loans.count where readers.city notEquals Paris"),
+    // Verbs with particles.
+    ("books checked out by genre", "? checked out"),
+    ("loans checked out by genre", "loans.count by books.genre where loans.status equals checked out"),
+    ("how many loans were dropped off in May", "loans.count where loans.status equals dropped off in 2024-05"),
+    ("how many loans were sent back", "? sent back"),
+    ("loans that were taken out by genre", "? taken out"),
+    ("loans placed in May", "loans.count in 2024-05"),
+    ("How many readers live in Paris?", "readers.count where readers.city equals Paris"),
+    ("which city do readers live in", "? "),
+    // Shares of other measures.
+    ("overdue loans as a share of all loans by genre", "loans.overdue_rate by books.genre"),
+    ("overdue loans as a percentage of loans", "loans.overdue_rate"),
+    ("renewed loans as a share of overdue loans by desk", "renewals_of_overdue by loans.desk"),
+    ("renewed loans as a share of all loans by desk", "? share of all loans"),
+    ("loans by genre as a share of the total", "loans.count by books.genre totals"),
+    ("loans as a share of all loans by genre", "loans.count by books.genre totals"),
+    ("share of loans by genre", "loans.count by books.genre totals"),
+    ("share of overdue loans by genre", "loans.overdue_rate by books.genre"),
+    // Two excluded conditions.
+    (
+        "loans neither overdue nor renewed by genre",
+        "loans.count by books.genre where loans.is_overdue equals false where loans.is_renewed equals false",
+    ),
+    // Sums by their unit.
+    (
+        "which reader has the most hours",
+        "loans.hours_read by readers.name order loans.hours_read desc limit 1",
+    ),
+    ("which reader has the most loans", "loans.count by readers.name order loans.count desc limit 1"),
+    // Typing mistakes in plurals and short names.
+    ("genrs by loans", "? "),
+    ("loans by genrs", "loans.count by books.genre"),
+    ("fnies by city", "fines.count by readers.city"),
+    ("laons by genre", "loans.count by books.genre"),
+    ("loans by cite", "? cite"),
+    ("lines by city", "? lines"),
+    ("loans by dsek", "loans.count by loans.desk"),
 ];
 
 const GERMAN: &[(&str, &str)] = &[
     ("Genres ohne Loans", "? ohne Loans"),
     ("Genres ohne overdue Loans", "loans.overdue by books.genre where loans.overdue equals 0"),
     ("Loans nach Genre ohne Crime", "loans.count by books.genre where books.genre notEquals Crime"),
+    ("Loans weder overdue noch renewed", "loans.count where loans.is_overdue equals false where loans.is_renewed equals false"),
+    ("Loans noch nach Genre", "? noch"),
+    ("Wie viele Loans kamen in Paris an?", "? kamen … an"),
+    ("Wie viele Loans kamen aus Paris?", "? aus"),
+    ("overdue Loans als Anteil aller Loans nach Genre", "loans.overdue_rate by books.genre"),
+    ("Lonas nach Genre", "loans.count by books.genre"),
+    ("Loans nach Genre, top 3 nach overdue Loans", "loans.count + loans.overdue by books.genre order loans.overdue desc limit 3"),
 ];
 
 #[test]

@@ -103,6 +103,7 @@ pub(super) fn member(line: &str) -> MemberEntry {
                 entry.ratio = Some((one.into(), other.into()));
             }
             ("unit", "minutes") => entry.unit = Some(Unit::Minutes),
+            ("unit", "hours") => entry.unit = Some(Unit::Hours),
             ("unit", "days") => entry.unit = Some(Unit::Days),
             ("unit", unit) => entry.unit = Some(Unit::Named(unit.into())),
             ("aggregation", "count") => entry.aggregation = Some(Aggregation::Count),

@@ -12,6 +12,7 @@ impl Reader<'_> {
     /// Completes the draft with the count of rows, the order of a ranking and the range.
     pub(super) fn finish(&mut self) {
         self.complete_quality();
+        self.complete_sum();
         self.check_measure();
         if self.draft.values.is_empty()
             && self.state.superlative.is_none()

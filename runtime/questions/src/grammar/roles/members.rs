@@ -32,6 +32,9 @@ impl Reader<'_> {
         if self.state.sorts && !self.is_selected(candidates) && self.sorted_group(text).is_some() {
             return self.sort_by_group(text);
         }
+        if let Some(length) = self.most_of_unit(at, text) {
+            return length;
+        }
         if let Some(length) = self.age(at, text, candidates) {
             return length;
         }

@@ -345,15 +345,24 @@ pub(crate) fn nearest_form<'w>(
     let endings: Vec<&(String, String)> =
         language.endings.iter().filter(|(ending, _)| word.ends_with(&**ending)).collect();
     let forms = |stem: &str| {
-        let inflected = endings.iter().filter_map(|(ending, replacement)| {
-            Some(format!("{}{ending}", stem.strip_suffix(&**replacement)?))
-        });
+        let inflected = endings
+            .iter()
+            .filter_map(|(ending, replacement)| Some(format!("{}{ending}", stem.strip_suffix(&**replacement)?)));
         inflected.chain([stem.to_owned()]).collect::<Vec<String>>()
     };
     let is_comparable = |stem: &&str| stem.chars().count().abs_diff(length) <= MAX_ENDING_CHARS;
-    let mut found = known.filter(is_comparable).filter(|stem| forms(stem).iter().any(|form| is_near(form)));
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
+    let (mut swapped, mut others) = (Vec::new(), Vec::new());
+    for stem in known.filter(is_comparable) {
+        let near: Vec<String> = forms(stem).into_iter().filter(|form| is_near(form)).collect();
+        match near.iter().any(|form| form.chars().count() == length) {
+            true => swapped.push(stem),
+            false if !near.is_empty() => others.push(stem),
+            false => {}
+        }
+    }
+    let found = if swapped.is_empty() { others } else { swapped };
+    let [only] = found[..] else { return None };
+    Some(only)
 }
 
 /// The shortest word whose swapped letters are corrected.
@@ -365,7 +374,7 @@ const MIN_SHORT_CHARS: usize = 3;
 /// The shortest word that may have a typing mistake.
 pub(crate) const MIN_FUZZY_CHARS: usize = 5;
 /// The shortest word that may have two typing mistakes.
-const MIN_TWICE_FUZZY_CHARS: usize = 8;
+pub(crate) const MIN_TWICE_FUZZY_CHARS: usize = 8;
 
 /// Returns the known word that is nearest to a word with a typing mistake, if there is exactly one.
 pub(crate) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {

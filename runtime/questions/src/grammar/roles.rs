@@ -7,6 +7,7 @@
 mod absence;
 mod agents;
 mod choice;
+mod choices;
 mod comparisons;
 mod conditions;
 mod cube;

@@ -241,10 +241,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("cancelled flights as a share of departed flights by airline", "? share of departed flights"),
     ("delayed flights as a share of all flights by airline", "? share of all flights"),
     ("flights by airline as a share of all flights", "flights.count by airlines.name totals"),
-    (
-        "What percentage of JetBlue flights arrived on time",
-        "on_time_rate where airlines.name equals JetBlue Airways",
-    ),
+    ("What percentage of JetBlue flights arrived on time", "on_time_rate where airlines.name equals JetBlue Airways"),
     ("what percentage of flights departed on time", "? "),
     // Verbs with particles.
     ("flights took off", "? took off"),
@@ -253,18 +250,20 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("How many flights came in last week?", "? came in"),
     ("flights that came in May", "flights.count in 2013-05"),
     ("How many flights went out of JFK?", "flights.count where flights.origin equals JFK"),
-    ("how did departures go up in May", "? "),
+    ("how did departures go up in May", "? departures"),
+    ("Did flights go up in May?", "? go up"),
+    ("Did flights go up by month?", "flights.count by month"),
     // Rankings, comparisons and exclusions behind other words.
     (
         "flights by airline, top 3 by cancellation rate",
         "flights.count + cancellation_rate by airlines.name order cancellation_rate desc limit 3",
     ),
-    ("cancellation rate by month top 3 by flights", "cancellation_rate + flights.count by month order flights.count desc limit 3"),
-    ("flights by month top 3 by airline", "flights.count by airlines.name month order flights.count desc limit 3"),
     (
-        "JFK flights versus LGA flights",
-        "flights.count by flights.origin where flights.origin inList JFK,LGA",
+        "cancellation rate by month top 3 by flights",
+        "cancellation_rate + flights.count by month order flights.count desc limit 3",
     ),
+    ("flights by month top 3 by airline", "flights.count by airlines.name month order flights.count desc limit 3"),
+    ("JFK flights versus LGA flights", "flights.count by flights.origin where flights.origin inList JFK,LGA"),
     ("flights in May versus JetBlue", "? JetBlue"),
     ("flights from neither JFK nor LGA", "flights.count where flights.origin notInList JFK,LGA"),
     ("flights where origin is neither JFK nor LGA", "flights.count where flights.origin notInList JFK,LGA"),

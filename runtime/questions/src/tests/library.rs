@@ -64,14 +64,14 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("books without an isbn", "books.count where books.isbn notSet "),
     ("loans without loans from Paris", "loans.count where readers.city notEquals Paris"),
     // Verbs with particles.
-    ("books checked out by genre", "? checked out"),
+    ("loans handed out by genre", "? handed out"),
     ("loans checked out by genre", "loans.count by books.genre where loans.status equals checked out"),
     ("how many loans were dropped off in May", "loans.count where loans.status equals dropped off in 2024-05"),
     ("how many loans were sent back", "? sent back"),
     ("loans that were taken out by genre", "? taken out"),
     ("loans placed in May", "loans.count in 2024-05"),
     ("How many readers live in Paris?", "readers.count where readers.city equals Paris"),
-    ("which city do readers live in", "? "),
+    ("which city do readers live in", "readers.count by readers.city"),
     // Shares of other measures.
     ("overdue loans as a share of all loans by genre", "loans.overdue_rate by books.genre"),
     ("overdue loans as a percentage of loans", "loans.overdue_rate"),
@@ -87,13 +87,10 @@ const QUESTIONS: &[(&str, &str)] = &[
         "loans.count by books.genre where loans.is_overdue equals false where loans.is_renewed equals false",
     ),
     // Sums by their unit.
-    (
-        "which reader has the most hours",
-        "loans.hours_read by readers.name order loans.hours_read desc limit 1",
-    ),
+    ("which reader has the most hours", "loans.hours_read by readers.name order loans.hours_read desc limit 1"),
     ("which reader has the most loans", "loans.count by readers.name order loans.count desc limit 1"),
     // Typing mistakes in plurals and short names.
-    ("genrs by loans", "? "),
+    ("genrs by loans", "? loans"),
     ("loans by genrs", "loans.count by books.genre"),
     ("fnies by city", "fines.count by readers.city"),
     ("laons by genre", "loans.count by books.genre"),
@@ -106,14 +103,69 @@ const GERMAN: &[(&str, &str)] = &[
     ("Genres ohne Loans", "? ohne Loans"),
     ("Genres ohne overdue Loans", "loans.overdue by books.genre where loans.overdue equals 0"),
     ("Loans nach Genre ohne Crime", "loans.count by books.genre where books.genre notEquals Crime"),
-    ("Loans weder overdue noch renewed", "loans.count where loans.is_overdue equals false where loans.is_renewed equals false"),
+    (
+        "Loans weder overdue noch renewed",
+        "loans.count where loans.is_overdue equals false where loans.is_renewed equals false",
+    ),
     ("Loans noch nach Genre", "? noch"),
     ("Wie viele Loans kamen in Paris an?", "? kamen … an"),
     ("Wie viele Loans kamen aus Paris?", "? aus"),
     ("overdue Loans als Anteil aller Loans nach Genre", "loans.overdue_rate by books.genre"),
     ("Lonas nach Genre", "loans.count by books.genre"),
-    ("Loans nach Genre, top 3 nach overdue Loans", "loans.count + loans.overdue by books.genre order loans.overdue desc limit 3"),
+    (
+        "Loans nach Genre, top 3 nach overdue Loans",
+        "loans.count + loans.overdue by books.genre order loans.overdue desc limit 3",
+    ),
 ];
+
+/// Returns the choices of the first clarification of a question.
+fn choices(question: &str) -> Vec<Arc<str>> {
+    let english = Language::named("en").unwrap();
+    let vocabulary = Vocabulary::new(MEMBERS.lines().map(super::models::member).collect(), english);
+    let reading = read(question, &vocabulary, &KnownValues::default(), english, date(2024, 5, 20)).unwrap();
+    reading.clarifications.first().map(|one| one.choices.clone()).unwrap_or_default()
+}
+
+#[test]
+fn choices_begin_with_the_nearest_name() {
+    for (question, nearest) in
+        [("loans by cite", "readers.city"), ("lines by city", "fines.count"), ("loans by isbm", "books.isbn")]
+    {
+        assert_eq!(choices(question).first().map(|name| &**name), Some(nearest), "{question}");
+    }
+}
+
+#[test]
+fn choices_are_different_and_not_selected() {
+    for question in [
+        "loans by genre xyzzy",
+        "loans without a hurry by genre",
+        "top 0 genres by loans",
+        "loans by genre overdue days",
+        "renewed loans as a share of all loans by desk",
+        "running total of loans by genre",
+        "share of loans",
+    ] {
+        let found = choices(question);
+        let mut different = found.clone();
+        different.sort();
+        different.dedup();
+        assert!(!found.is_empty() && different.len() == found.len(), "{question}: {found:?}");
+        let selected = ["loans.count", "books.genre"].map(Arc::<str>::from);
+        assert!(!selected.iter().any(|name| found.contains(name)), "{question}: {found:?}");
+    }
+}
+
+#[test]
+fn corrections_of_short_names_have_a_lower_confidence() {
+    let english = Language::named("en").unwrap();
+    let vocabulary = Vocabulary::new(MEMBERS.lines().map(super::models::member).collect(), english);
+    let confidence = |question: &str| {
+        read(question, &vocabulary, &KnownValues::default(), english, date(2024, 5, 20)).unwrap().confidence
+    };
+    let (whole, long, short) = (confidence("loans by city"), confidence("loans by ciyt"), confidence("loans by genrs"));
+    assert!(long < short && short < whole, "{whole} {short} {long}");
+}
 
 #[test]
 fn library_questions_are_interpreted_correctly() {

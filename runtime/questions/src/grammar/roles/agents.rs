@@ -40,7 +40,8 @@ impl Reader<'_> {
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
         let next = self.items[at + 1..].iter().find(|item| !is_filler(item)).map(|item| &item.kind);
         let Some(ItemKind::Member(candidates)) = next.filter(|_| has_groups && is_ranking) else { return false };
-        candidates.members.iter().all(|index| self.vocabulary.entry(*index).kind.is_value())
+        let kinds = || candidates.members.iter().map(|index| self.vocabulary.entry(*index).kind);
+        kinds().any(MemberKind::is_value) && !kinds().any(|kind| matches!(kind, MemberKind::Text | MemberKind::Time))
     }
 
     /// Returns whether `by` at a place introduces the agent of a verb: a value follows, and not a member.

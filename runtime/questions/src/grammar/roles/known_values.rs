@@ -140,8 +140,11 @@ impl Reader<'_> {
         let mut list =
             ValueList { sets: vec![first.to_vec()], ends: vec![at + 1], repeats: Vec::new(), is_compared: false };
         let mut end = at + 1;
-        while let Some(Item { text, kind: ItemKind::Word(joiner @ (Meaning::And | Meaning::Versus | Meaning::Nor)), .. }) =
-            self.items.get(end + self.repeated_noun(end))
+        while let Some(Item {
+            text,
+            kind: ItemKind::Word(joiner @ (Meaning::And | Meaning::Versus | Meaning::Nor)),
+            ..
+        }) = self.items.get(end + self.repeated_noun(end))
         {
             end += self.repeated_noun(end);
             let is_or = self.language.has(WordList::Or, &text.to_lowercase());
@@ -294,11 +297,12 @@ impl Reader<'_> {
             self.unclear(text, format!("`{text}` is a part of several names"), named);
             return 1;
         }
-        let choices = self.text_dimensions();
-        let message = match choices.is_empty() {
+        let dimensions = self.text_dimensions();
+        let message = match dimensions.is_empty() {
             true => format!("`{text}` is unknown"),
             false => format!("`{text}` is unknown; if it is a value, write its dimension before it"),
         };
+        let choices = self.near_names(text).into_iter().chain(dimensions).collect();
         self.unclear(text, message, choices);
         1
     }

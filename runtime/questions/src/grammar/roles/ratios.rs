@@ -15,14 +15,15 @@ impl Reader<'_> {
         if !self.language.has(WordList::As, &before.text.to_lowercase()) {
             return None;
         }
-        let part = self.draft.values.last().map(Arc::clone)?;
-        let (place, whole) = self.whole_of_share(at)?;
         let has_conditions = !self.draft.filters.is_empty() || !self.draft.segments.is_empty();
-        if whole.contains(&part) && self.draft.values.len() == 1 && !has_conditions {
+        let count = || self.count_of_main().filter(|_| has_conditions);
+        let part = self.draft.values.last().map(Arc::clone).or_else(count)?;
+        let (place, whole) = self.whole_of_share(at)?;
+        let is_plain = !has_conditions && self.draft.values.len() == 1;
+        if is_plain && whole.contains(&part) {
             return None;
         }
         let phrase = self.text(at, place + 1);
-        let is_plain = !has_conditions && self.draft.values.len() == 1;
         let members = if is_plain { self.ratios(&part, &whole) } else { Vec::new() };
         self.consume(at + 1, place);
         if members.is_empty() {

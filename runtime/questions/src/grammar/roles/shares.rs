@@ -120,7 +120,8 @@ impl Reader<'_> {
     /// `percentage of flights that arrived on time` means the `on time rate` of `flights that arrived in time`.
     fn rates_of_verb(&self, words: &[usize], all: &HashSet<String>) -> Vec<usize> {
         let texts = words.iter().map(|place| spelled(&self.items[*place].text));
-        let words: Vec<String> = texts.flat_map(|text| text.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect();
+        let words: Vec<String> =
+            texts.flat_map(|text| text.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect();
         let root = |word: &String| self.language.root(&self.language.stem(word));
         let verbs: HashSet<String> = words.iter().filter(|word| self.language.is_participle(word)).map(root).collect();
         let rest: HashSet<String> = all.difference(&verbs).cloned().collect();

@@ -299,7 +299,7 @@ impl Place<'_> {
             }
         }
         let of_corrected = (0..length).filter(|at| self.corrected[*at]).map(|at| {
-            let is_short = self.tokens[at].text.chars().count() < MIN_FUZZY_CHARS;
+            let is_short = self.context.language.stem(&self.tokens[at].lower).chars().count() < MIN_FUZZY_CHARS;
             if is_short { CERTAINTY_OF_SHORT_CORRECTION } else { CERTAINTY_OF_CORRECTION }
         });
         let certainty = if found.is_exact { 1.0 } else { CERTAINTY_OF_PART } * of_corrected.fold(1.0, f64::min);

@@ -269,8 +269,16 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("flights where origin is neither JFK nor LGA", "flights.count where flights.origin notInList JFK,LGA"),
     ("flights nor JFK", "? nor"),
     ("flights by origin, everything but JFK", "flights.count by flights.origin where flights.origin notEquals JFK"),
-    ("average temperature at the New York airports", "weather.average_temperature by weather.origin"),
+    ("average temperature at the New York airports", "? New York airports"),
     ("flights by New York airport", "flights.count by flights.origin"),
+    ("average temperature by airline", "? airline"),
+    (
+        "flights of Boeing planes versus Airbus planes",
+        "flights.count by planes.manufacturer where planes.manufacturer inList BOEING,AIRBUS,AIRBUS INDUSTRIE",
+    ),
+    ("flights delayed up to 30 minutes", "? up to 30 minutes"),
+    ("Flights in June versus May", "flights.count in 2013-06 vs 2013-05"),
+    ("everything but flights", "? flights"),
     // Units of answers.
     ("how many miles did JetBlue fly", "? miles"),
     ("average distance in miles by airline", "flights.average_distance by airlines.name"),

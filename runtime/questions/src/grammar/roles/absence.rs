@@ -45,11 +45,8 @@ impl Reader<'_> {
         if !self.is_lack() || !self.has_rows(candidates) {
             return None;
         }
-        let [group] = &self.draft.groups[..] else { return None };
-        if !self.state.is_which_group || !self.draft.values.is_empty() {
-            return None;
-        }
-        let group = Arc::clone(&group.member);
+        let first = self.draft.groups.first().filter(|_| self.draft.values.is_empty())?;
+        let group = Arc::clone(&first.member);
         self.state.is_negated = false;
         let is_counted = |index: &usize| self.vocabulary.entry(*index).aggregation == Some(Aggregation::Count);
         let members: Vec<usize> = candidates.members.iter().copied().filter(is_counted).collect();

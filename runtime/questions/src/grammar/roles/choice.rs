@@ -8,9 +8,6 @@ use crate::language::Direction;
 use crate::members::{MemberEntry, MemberKind};
 use crate::spelling::spelled;
 
-/// The certainty of a dimension that replaces an equally named one, because the measures cannot be combined with that.
-const CERTAINTY_OF_NAMESAKE: f64 = 0.8;
-
 impl Reader<'_> {
     /// Picks one member from the candidates. If none fits the role, or several fit, asks the caller and returns `None`.
     pub(super) fn pick(&mut self, text: &str, candidates: &Candidates, role: Role) -> Option<usize> {
@@ -61,10 +58,6 @@ impl Reader<'_> {
             let wanted = if role == Role::Group { "dimension" } else { "measure" };
             self.unclear(text, format!("`{text}` is not the name of a {wanted}"), choices);
             return None;
-        }
-        if let Some(own) = self.same_name_in_main(&members) {
-            self.certainties.push(CERTAINTY_OF_NAMESAKE);
-            members = vec![own];
         }
         members = narrowed(members, &|entry| self.is_reached(entry));
         // `from each airport` groups by the origin.
@@ -130,23 +123,6 @@ impl Reader<'_> {
         });
         self.certainties.push(0.0);
         None
-    }
-
-    /// Returns the only dimension of the main cube that has the same name as one of some dimensions, if the main cube joins
-    /// none of them: the origin of the weather for the origin of the flights.
-    fn same_name_in_main(&self, members: &[usize]) -> Option<usize> {
-        let entries = || members.iter().map(|index| self.vocabulary.entry(*index));
-        let is_foreign = |entry: &MemberEntry| entry.kind == MemberKind::Text && !self.is_reached(entry);
-        if !entries().all(is_foreign) {
-            return None;
-        }
-        let is_own = |entry: &MemberEntry| {
-            let is_same = entries().any(|other| other.shares_name(entry));
-            entry.kind == MemberKind::Text && self.is_of_main_cube(entry) && is_same
-        };
-        let mut own = self.vocabulary.entries().filter(|(_, entry)| is_own(entry)).map(|(index, _)| index);
-        let first = own.next()?;
-        own.next().is_none().then_some(first)
     }
 
     /// Returns the aggregation that a word before a member requires of it. A word waits for the next measure.

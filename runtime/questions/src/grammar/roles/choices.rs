@@ -59,7 +59,8 @@ impl Reader<'_> {
     pub(super) fn near_names(&self, text: &str) -> Vec<Arc<str>> {
         let words = spelled(text);
         let members = words.split(' ').flat_map(|word| self.vocabulary.near(word, self.language));
-        let mut members: Vec<usize> = members.collect();
+        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
+        let mut members: Vec<usize> = members.filter(|index| !is_cube(index)).collect();
         members.sort_by_key(|index| !self.is_of_main_cube(self.vocabulary.entry(*index)));
         members.dedup();
         self.names(&members).into_iter().take(MAX_NEAR).collect()

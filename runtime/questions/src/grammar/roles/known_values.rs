@@ -47,12 +47,14 @@ impl Reader<'_> {
         let count = sets().count();
         let end = list.ends[count.max(1) - 1];
         let mut found: Vec<Arc<str>> = Vec::new();
-        for set in sets() {
+        for (set, end_of_value) in sets().zip(&list.ends) {
+            let text = &self.items[end_of_value - 1].text;
             let own: Vec<&KnownValue> = set.iter().filter(is_own).collect();
             // `Portland` may be either of two airports.
             let is_equal = |known: &&KnownValue| certainty_of(text, &known.value) >= 1.0;
             if own.len() > MAX_VALUES || (own.len() > 1 && !own.iter().any(is_equal)) {
-                self.unclear(text, several_values(text, &own), vec![Arc::clone(member)]);
+                let (text, message) = (text.clone(), several_values(text, &own));
+                self.unclear(&text, message, vec![Arc::clone(member)]);
                 return end - at;
             }
             found.extend(own.iter().map(|known| Arc::clone(&known.value)));

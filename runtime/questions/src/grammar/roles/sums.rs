@@ -19,7 +19,15 @@ impl Reader<'_> {
         let before = self.items[..at].iter().rev().find(|item| !is_filler(item))?;
         let is_ranked = matches!(before.kind, ItemKind::Word(Meaning::Top | Meaning::Bottom));
         let unit = self.unit_named(text).filter(|unit| unit.seconds().is_some())?;
-        if !is_ranked || !self.items[at].is_plural || !self.draft.values.is_empty() || self.draft.groups.is_empty() {
+        // `the most hours with rain` counts hours, and so do days.
+        let is_plain = |item: &super::Item| !matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown);
+        let is_sum = unit != Unit::Days && self.items[at + 1..].iter().all(is_plain);
+        if !is_sum
+            || !is_ranked
+            || !self.items[at].is_plural
+            || !self.draft.values.is_empty()
+            || self.draft.groups.is_empty()
+        {
             return None;
         }
         let found = self.sums_in(&unit);

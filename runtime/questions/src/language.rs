@@ -82,6 +82,17 @@ pub(crate) enum WordList {
     Onward,
     /// Words for groups that also introduce a whole range of time, as in `across 2013`.
     Span,
+    /// Words directly behind a verb that change its meaning, such as `off`.
+    Particles,
+    /// Verbs with a particle that is also a preposition, such as `came in`.
+    PhrasalVerbs,
+    /// Particles of a verb that end the question, as the German `an` in `kamen in JFK an`.
+    LastParticles,
+    /// Words before the second of two excluded things, such as `nor`, and the words before the first one.
+    Nor,
+    Neither,
+    /// Words before a share that another measure has, as in `as a share of`.
+    As,
 }
 
 /// A day that has a name.
@@ -114,6 +125,8 @@ pub struct Language {
     comparatives: HashMap<String, Vec<String>>,
     /// The verbs before comparisons such as `cost more than`, with the stems of the words for their qualities.
     compared_verbs: HashMap<String, Vec<String>>,
+    /// The verbs that ask for a sum, such as `sold`, with the stems of the words for it in the names of measures.
+    sum_verbs: HashMap<String, Vec<String>>,
     /// The abbreviations of units after a number, such as `h`, with the stem of the unit.
     unit_suffixes: HashMap<String, String>,
     /// The words that multiply the number before them, such as `million`.
@@ -227,6 +240,11 @@ impl Language {
         self.compared_verbs.get(word).map(Vec::as_slice)
     }
 
+    /// Returns the stems of the words for the sum that a verb in lower case asks for, as in `how much did we sell`.
+    pub(crate) fn sum_verb(&self, word: &str) -> Option<&[String]> {
+        self.sum_verbs.get(word).map(Vec::as_slice)
+    }
+
     /// Returns the stem of the unit that an abbreviation in lower case stands for after a number, such as `hour` for `h`.
     pub(crate) fn unit_suffix(&self, word: &str) -> Option<&str> {
         self.unit_suffixes.get(word).map(String::as_str)
@@ -334,12 +352,65 @@ impl Language {
     }
 }
 
+/// Returns the known stem of which a word in lower case is a form with a typing mistake, if there is exactly one: `fine` for
+/// `fnies`. Short words resemble many others, so only swapped letters, and in longer words one missing or additional
+/// letter, are corrected. The first letter must be correct.
+pub(crate) fn nearest_form<'w>(
+    word: &str,
+    language: &Language,
+    known: impl Iterator<Item = &'w str>,
+) -> Option<&'w str> {
+    let length = word.chars().count();
+    if length < MIN_SWAPPED_CHARS || !word.chars().all(char::is_alphabetic) {
+        return None;
+    }
+    let sorted = |word: &str| {
+        let mut chars: Vec<char> = word.chars().collect();
+        chars.sort_unstable();
+        chars
+    };
+    let own = sorted(word);
+    let is_near = |form: &str| {
+        let others = form.chars().count();
+        let is_comparable = others == length || (length >= MIN_FUZZY_CHARS && others.abs_diff(length) == 1);
+        is_comparable
+            && form.chars().next() == word.chars().next()
+            && (others != length || sorted(form) == own)
+            && strsim::osa_distance(word, form) == 1
+    };
+    let endings: Vec<&(String, String)> =
+        language.endings.iter().filter(|(ending, _)| word.ends_with(&**ending)).collect();
+    let forms = |stem: &str| {
+        let inflected = endings
+            .iter()
+            .filter_map(|(ending, replacement)| Some(format!("{}{ending}", stem.strip_suffix(&**replacement)?)));
+        inflected.chain([stem.to_owned()]).collect::<Vec<String>>()
+    };
+    let is_comparable = |stem: &&str| stem.chars().count().abs_diff(length) <= MAX_ENDING_CHARS;
+    let (mut swapped, mut others) = (Vec::new(), Vec::new());
+    for stem in known.filter(is_comparable) {
+        let near: Vec<String> = forms(stem).into_iter().filter(|form| is_near(form)).collect();
+        match near.iter().any(|form| form.chars().count() == length) {
+            true => swapped.push(stem),
+            false if !near.is_empty() => others.push(stem),
+            false => {}
+        }
+    }
+    let found = if swapped.is_empty() { others } else { swapped };
+    let [only] = found[..] else { return None };
+    Some(only)
+}
+
+/// The shortest word whose swapped letters are corrected.
+const MIN_SWAPPED_CHARS: usize = 4;
+/// The largest number of characters by which a word and a stem differ.
+const MAX_ENDING_CHARS: usize = 4;
 /// The shortest word that may have a typing mistake if the words around it confirm the correction.
 const MIN_SHORT_CHARS: usize = 3;
 /// The shortest word that may have a typing mistake.
-const MIN_FUZZY_CHARS: usize = 5;
+pub(crate) const MIN_FUZZY_CHARS: usize = 5;
 /// The shortest word that may have two typing mistakes.
-const MIN_TWICE_FUZZY_CHARS: usize = 8;
+pub(crate) const MIN_TWICE_FUZZY_CHARS: usize = 8;
 
 /// Returns the known word that is nearest to a word with a typing mistake, if there is exactly one.
 pub(crate) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {

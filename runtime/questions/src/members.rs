@@ -10,10 +10,12 @@ use std::sync::Arc;
 mod units;
 
 use crate::draft::{Aggregation, Desired, Unit};
-use crate::language::{Direction, Language, Meaning, nearest};
+use crate::language::{Direction, Language, MIN_TWICE_FUZZY_CHARS, Meaning, nearest, nearest_form};
 
 /// The largest number of members that a part of a phrase may match. A part that matches more members is ignored.
 const MAX_PARTIAL: usize = 6;
+/// The shortest word whose nearest names are choices.
+const MIN_NEAR_CHARS: usize = 3;
 /// The largest number of words of a phrase.
 const MAX_WORDS: usize = 12;
 
@@ -72,6 +74,8 @@ pub struct MemberEntry {
     pub description: Option<Arc<str>>,
     /// True if the values of a measure or metric are shares, as rates are.
     pub is_share: bool,
+    /// The numerator and the denominator of a measure or metric that divides two measures.
+    pub ratio: Option<(Arc<str>, Arc<str>)>,
     /// The dimension that names the rows of a cube.
     pub label: Option<Arc<str>>,
     /// The cubes, with the cube itself, whose dimensions can group the measures of a cube. If the list is empty, the
@@ -338,6 +342,32 @@ impl Vocabulary {
     /// Returns the known stem that is nearest to a word with a typing mistake, if there is exactly one.
     pub(crate) fn corrected(&self, stem: &str) -> Option<&str> {
         nearest(stem, self.by_stem.keys().map(String::as_str))
+    }
+
+    /// Returns the members with a word in their names that differs from a word in lower case by few letters, the nearest
+    /// first.
+    pub(crate) fn near(&self, word: &str, language: &Language) -> Vec<usize> {
+        let stem = language.stem(word);
+        let length = stem.chars().count();
+        let allowed = if length < MIN_TWICE_FUZZY_CHARS { 1 } else { 2 };
+        let is_comparable = |other: &&String| {
+            let others = other.chars().count();
+            others.min(length) >= MIN_NEAR_CHARS && others.abs_diff(length) <= allowed
+        };
+        let distances =
+            self.by_stem.keys().filter(is_comparable).map(|other| (strsim::osa_distance(&stem, other), other));
+        let mut near: Vec<(usize, &String)> = distances.filter(|(distance, _)| *distance <= allowed).collect();
+        near.sort_unstable();
+        let mut members: Vec<usize> = Vec::new();
+        for (_, stem) in near {
+            members.extend(self.by_stem[stem].iter().filter(|member| !members.contains(member)).collect::<Vec<_>>());
+        }
+        members
+    }
+
+    /// Returns the known stem of which a short word in lower case is a form with a typing mistake.
+    pub(crate) fn corrected_form(&self, word: &str, language: &Language) -> Option<&str> {
+        nearest_form(word, language, self.by_stem.keys().map(String::as_str))
     }
 }
 

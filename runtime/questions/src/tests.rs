@@ -8,6 +8,7 @@ use super::*;
 
 mod clinic;
 mod flights;
+mod library;
 mod models;
 mod numbers;
 mod periods;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use terrane_compiler::Access;
 use terrane_compiler::model::{
-    AggregateFunction, Cube, Dimension, Measure, MeasureKind, Member, Presentation, SqlPart,
+    AggregateFunction, Cube, Dimension, Measure, MeasureKind, Member, Presentation, Snippet, SqlPart,
 };
 use terrane_compiler::types::DimensionType;
 use terrane_questions::{Aggregation, MemberEntry, MemberKind, Unit};
@@ -68,6 +68,10 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
             aggregation: aggregation_of(of),
             combines: combined_by(access, cube, of),
             counted_if: condition_of(access, cube, of),
+            ratio: match &of.kind {
+                MeasureKind::Number(body) => ratio_of(access, body),
+                _ => None,
+            },
             ..member(&of.name, MemberKind::Measure, &of.presentation)
         }));
         let dimensions = metadata::dimensions(access, cube);
@@ -85,6 +89,7 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
             synonyms: synonyms(&metric.name),
             unit: metric.presentation.governed.unit.as_deref().map(unit),
             is_share: metric.presentation.format.as_deref() == Some("percent"),
+            ratio: ratio_of(access, &metric.body).filter(|_| metric.filters.is_empty()),
             ..MemberEntry::default()
         });
     }
@@ -187,6 +192,19 @@ fn combined_by(access: &Access<'_>, cube: &Cube, measure: &Measure) -> Option<Ar
     };
     let found = metadata::dimensions(access, cube).find(is_combined)?;
     Some(format!("{}.{}", cube.name, found.name).into())
+}
+
+/// Returns the numerator and the denominator of an expression that divides one measure by another.
+fn ratio_of(access: &Access<'_>, body: &Snippet) -> Option<(Arc<str>, Arc<str>)> {
+    let [SqlPart::Divide(numerator, denominator)] = &body.parts[..] else { return None };
+    let name = |part: &Snippet| match part.parts[..] {
+        [SqlPart::Measure(id)] => {
+            let cube = access.model().cube(id.cube);
+            Some(format!("{}.{}", cube.name, access.model().measure(id).name).into())
+        }
+        _ => None,
+    };
+    Some((name(numerator)?, name(denominator)?))
 }
 
 /// Returns the boolean dimension of a cube that is the only condition of a measure, as in `filters: [{sql: "{paid}"}]`.

@@ -1,7 +1,7 @@
 //! Finds the item that the rest of a question begins with: the longest phrase, member, time, number or value.
 
 use crate::draft::Unit;
-use crate::language::{Meaning, WordList};
+use crate::language::{MIN_FUZZY_CHARS, Meaning, WordList};
 use crate::members::{MemberKind, MemberMatch};
 use crate::times::{self, Calendar, FoundTime};
 use crate::token::{Token, TokenKind};
@@ -11,6 +11,8 @@ use super::values::{self, Quality, ValueMatch, Words};
 
 const CERTAINTY_OF_PART: f64 = 0.8;
 const CERTAINTY_OF_CORRECTION: f64 = 0.85;
+/// The certainty of a correction of a short word, which resembles many others.
+const CERTAINTY_OF_SHORT_CORRECTION: f64 = 0.6;
 
 /// The part of a question that is not split yet, and its context.
 pub(super) struct Place<'p> {
@@ -305,9 +307,11 @@ impl Place<'_> {
                 found.members = related.to_vec();
             }
         }
-        let is_corrected = self.corrected[..length].contains(&true);
-        let certainty = if found.is_exact { 1.0 } else { CERTAINTY_OF_PART }
-            * if is_corrected { CERTAINTY_OF_CORRECTION } else { 1.0 };
+        let of_corrected = (0..length).filter(|at| self.corrected[*at]).map(|at| {
+            let is_short = self.context.language.stem(&self.tokens[at].lower).chars().count() < MIN_FUZZY_CHARS;
+            if is_short { CERTAINTY_OF_SHORT_CORRECTION } else { CERTAINTY_OF_CORRECTION }
+        });
+        let certainty = if found.is_exact { 1.0 } else { CERTAINTY_OF_PART } * of_corrected.fold(1.0, f64::min);
         let MemberMatch { members, by_synonym, by_name, .. } = found;
         Some((length, Candidates { members, by_synonym, by_name, certainty }))
     }

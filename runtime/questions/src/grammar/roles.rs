@@ -4,8 +4,10 @@
 //! change the state of one reader. Each file below has the rules for one kind of items; `finish` runs after the last
 //! item.
 
+mod absence;
 mod agents;
 mod choice;
+mod choices;
 mod comparisons;
 mod conditions;
 mod cube;
@@ -18,11 +20,14 @@ mod joins;
 mod known_values;
 mod lengths;
 mod members;
+mod particles;
 mod ranking;
 mod rates;
+mod ratios;
 mod routes;
 mod shares;
 mod spans;
+mod sums;
 mod unit_comparisons;
 mod words;
 
@@ -246,8 +251,9 @@ impl<'r> Reader<'r> {
 
     /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
-        let found = self.hour_condition(at).or_else(|| self.route(at));
-        if let Some(length) = found.or_else(|| self.counted_back(at)) {
+        let found = self.verb_with_particle(at).or_else(|| self.hour_condition(at));
+        let found = found.or_else(|| self.route(at)).or_else(|| self.counted_back(at));
+        if let Some(length) = found {
             return length;
         }
         let item = self.items[at].clone();
@@ -349,6 +355,7 @@ fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         let fragments = unknown.flat_map(|item| fragments(&item.text)).collect();
         Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
     })
+    .chain(particles::lookups(items, language))
     .collect()
 }
 

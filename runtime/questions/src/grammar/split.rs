@@ -67,6 +67,7 @@ fn corrected(tokens: &[Token], context: Context<'_>) -> (Vec<Token>, Vec<bool>) 
         }
         let known = time_word(tokens, at, language);
         let known = known.or_else(|| vocabulary.corrected(&token.stem)).or_else(|| language.corrected(&token.stem));
+        let known = known.or_else(|| vocabulary.corrected_form(&token.lower, language));
         known.map_or(own, |known| (Token { stem: known.to_owned(), ..token.clone() }, true))
     };
     tokens.iter().enumerate().map(of).unzip()

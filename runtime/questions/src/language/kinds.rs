@@ -28,6 +28,8 @@ pub(crate) enum Meaning {
     Between,
     Equals,
     Not,
+    /// A word before the second of two excluded things, such as `nor`.
+    Nor,
     Contains,
     StartsWith,
     EndsWith,

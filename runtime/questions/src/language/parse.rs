@@ -6,7 +6,7 @@ use super::{Direction, Language, Meaning, NamedDay, Superlative, WordList};
 use crate::draft::{Aggregation, Desired};
 
 /// The keys of the lists whose phrases have one meaning each.
-pub(super) const MEANINGS: [(&str, Meaning); 81] = [
+pub(super) const MEANINGS: [(&str, Meaning); 82] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -30,6 +30,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 81] = [
     ("between", Meaning::Between),
     ("equals", Meaning::Equals),
     ("not", Meaning::Not),
+    ("nor_words", Meaning::Nor),
     ("contains", Meaning::Contains),
     ("starts_with", Meaning::StartsWith),
     ("ends_with", Meaning::EndsWith),
@@ -91,7 +92,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 81] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 22] = [
+pub(super) const LISTS: [(&str, WordList); 28] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -114,6 +115,12 @@ pub(super) const LISTS: [(&str, WordList); 22] = [
     ("since_words", WordList::Since),
     ("onward_words", WordList::Onward),
     ("span_words", WordList::Span),
+    ("particles", WordList::Particles),
+    ("phrasal_verbs", WordList::PhrasalVerbs),
+    ("last_particles", WordList::LastParticles),
+    ("nor_words", WordList::Nor),
+    ("neither_words", WordList::Neither),
+    ("as_words", WordList::As),
 ];
 
 impl Language {
@@ -131,6 +138,7 @@ impl Language {
             superlatives: Vec::new(),
             comparatives: HashMap::new(),
             compared_verbs: HashMap::new(),
+            sum_verbs: HashMap::new(),
             unit_suffixes: HashMap::new(),
             scales: HashMap::new(),
             unit_names: HashMap::new(),
@@ -185,6 +193,10 @@ impl Language {
             "compared_verbs" => parts.iter().for_each(|part| {
                 let (verbs, qualities) = self.qualities_of(part);
                 self.compared_verbs.extend(verbs.into_iter().map(|verb| (verb, qualities.clone())));
+            }),
+            "sum_verbs" => parts.iter().for_each(|part| {
+                let (verbs, names) = self.qualities_of(part);
+                self.sum_verbs.extend(verbs.into_iter().map(|verb| (verb, names.clone())));
             }),
             "unit_suffixes" => {
                 for (words, unit) in parts.iter().filter_map(|part| part.split_once('>')) {

@@ -37,10 +37,10 @@ measure   flights.longest_distance | longest_distance; Longest distance | | aggr
 measure   flights.distance_flown | distance_flown; Distance flown | total distance flown; miles flown | aggregation=sum unit=miles
 measure   flights.average_air_time | average_air_time; Average time in the air | | aggregation=average unit=minutes
 measure   flights.average_speed | average_speed; Average speed | | unit=mph
-metric    on_time_rate | on_time_rate | | share cube=flights
-metric    cancellation_rate | cancellation_rate | | share cube=flights
+metric    on_time_rate | on_time_rate | | share cube=flights ratio=flights.on_time/flights.count described=Flights_that_arrived_less_than_15_minutes_late
+metric    cancellation_rate | cancellation_rate | | share cube=flights ratio=flights.cancelled/flights.count
 metric    airbus_share | airbus_share | | share cube=flights
-measure   flights.cancellation_rate | cancellation_rate; Cancellation rate | | share
+measure   flights.cancellation_rate | cancellation_rate; Cancellation rate | | share ratio=flights.cancelled/flights.count
 time      flights.flight_date | flight_date; Flight date; flights flight date
 text      flights.carrier | carrier; Carrier code; flights carrier
 text      flights.origin | origin; Origin; flights origin | departure airport; New York airport
@@ -237,6 +237,48 @@ const QUESTIONS: &[(&str, &str)] = &[
     ),
     ("percentage of flights on time by airline", "on_time_rate by airlines.name"),
     ("share of flights by airline", "flights.count by airlines.name totals"),
+    ("cancelled flights as a share of all flights by airline", "cancellation_rate by airlines.name"),
+    ("cancelled flights as a share of departed flights by airline", "? share of departed flights"),
+    ("delayed flights as a share of all flights by airline", "? share of all flights"),
+    ("flights by airline as a share of all flights", "flights.count by airlines.name totals"),
+    ("What percentage of JetBlue flights arrived on time", "on_time_rate where airlines.name equals JetBlue Airways"),
+    ("what percentage of flights departed on time", "? "),
+    // Verbs with particles.
+    ("flights took off", "? took off"),
+    ("How many flights took off in May?", "? took off"),
+    ("flights that came in by airline", "? came in"),
+    ("How many flights came in last week?", "? came in"),
+    ("flights that came in May", "flights.count in 2013-05"),
+    ("How many flights went out of JFK?", "flights.count where flights.origin equals JFK"),
+    ("how did departures go up in May", "? go up"),
+    ("Did flights go up in May?", "? go up"),
+    ("Did flights go up by month?", "flights.count by month"),
+    // Rankings, comparisons and exclusions behind other words.
+    (
+        "flights by airline, top 3 by cancellation rate",
+        "flights.count + cancellation_rate by airlines.name order cancellation_rate desc limit 3",
+    ),
+    (
+        "cancellation rate by month top 3 by flights",
+        "cancellation_rate + flights.count by month order flights.count desc limit 3",
+    ),
+    ("flights by month top 3 by airline", "flights.count by airlines.name month order flights.count desc limit 3"),
+    ("JFK flights versus LGA flights", "flights.count by flights.origin where flights.origin inList JFK,LGA"),
+    ("flights in May versus JetBlue", "? JetBlue"),
+    ("flights from neither JFK nor LGA", "flights.count where flights.origin notInList JFK,LGA"),
+    ("flights where origin is neither JFK nor LGA", "flights.count where flights.origin notInList JFK,LGA"),
+    ("flights nor JFK", "? nor"),
+    ("flights by origin, everything but JFK", "flights.count by flights.origin where flights.origin notEquals JFK"),
+    ("average temperature at the New York airports", "? New York airports"),
+    ("flights by New York airport", "flights.count by flights.origin"),
+    ("average temperature by airline", "? airline"),
+    (
+        "flights of Boeing planes versus Airbus planes",
+        "flights.count by planes.manufacturer where planes.manufacturer inList BOEING,AIRBUS,AIRBUS INDUSTRIE",
+    ),
+    ("flights delayed up to 30 minutes", "? up to 30 minutes"),
+    ("Flights in June versus May", "flights.count in 2013-06 vs 2013-05"),
+    ("everything but flights", "? flights"),
     // Units of answers.
     ("how many miles did JetBlue fly", "? miles"),
     ("average distance in miles by airline", "flights.average_distance by airlines.name"),

@@ -97,8 +97,13 @@ pub(super) fn member(line: &str) -> MemberEntry {
             ("combines", dimension) => entry.combines = Some(dimension.into()),
             ("cube", cube) => entry.cube = Some(cube.into()),
             ("if", switch) => entry.counted_if = Some(switch.into()),
-            ("described", word) => entry.description = Some(word.into()),
+            ("described", words) => entry.description = Some(words.replace('_', " ").into()),
+            ("ratio", measures) => {
+                let (one, other) = measures.split_once('/').unwrap();
+                entry.ratio = Some((one.into(), other.into()));
+            }
             ("unit", "minutes") => entry.unit = Some(Unit::Minutes),
+            ("unit", "hours") => entry.unit = Some(Unit::Hours),
             ("unit", "days") => entry.unit = Some(Unit::Days),
             ("unit", unit) => entry.unit = Some(Unit::Named(unit.into())),
             ("aggregation", "count") => entry.aggregation = Some(Aggregation::Count),

@@ -232,6 +232,8 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("revenue of toys goods by brand", "orders.revenue by products.brand where products.category equals Toys"),
     ("revenue of goods", "? goods"),
     ("how much money did we make", "? how much money"),
+    ("how much did we sell", "orders.revenue"),
+    ("how much did we sell in France", "orders.revenue where customers.country equals France"),
     ("deliveries that took longer than a week", "orders.count where orders.days_to_deliver gt 7"),
     ("deliveries that took 2 weeks or more", "orders.count where orders.days_to_deliver gte 14"),
     ("orders with a quantity of 2 or less", "orders.count where orders.quantity lte 2"),

@@ -518,7 +518,8 @@ pub fn order(one: &Json, two: &Json) -> Ordering {
         Json::Bool(value) => (f64::from(u8::from(*value)), 2, String::new()),
         Json::String(text) => (0.0, 2, text.clone()),
         other => {
-            let number = other.as_f64().unwrap_or(0.0);
+            // The sum is 0 for a negative zero.
+            let number = other.as_f64().unwrap_or(0.0) + 0.0;
             (number, if number < 0.0 { 0 } else { 2 }, String::new())
         }
     };

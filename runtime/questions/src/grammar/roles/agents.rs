@@ -19,10 +19,29 @@ impl Reader<'_> {
             self.unclear(&format!("{text} {agent}"), message, choices);
             return 2;
         }
+        // `flights by carrier, top 3 by cancellation rate`
+        if self.ranks_by(at) {
+            self.state.groups = false;
+            return 1;
+        }
         // The agent of a verb, as in `operated by United`.
         self.state.groups = !self.is_agent(at);
         self.state.group_direction = self.direction_of(text).or_else(|| self.direction_of_verb(at));
         1
+    }
+
+    /// Returns whether `by` at a place introduces the measure of a ranking that directly precedes it, since the question has
+    /// groups already.
+    fn ranks_by(&self, at: usize) -> bool {
+        let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
+        let before = self.items[..at].iter().rev().map(|item| &item.kind);
+        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Number(_, None)));
+        let is_ranking = matches!(before.next(), Some(ItemKind::Word(Meaning::Top | Meaning::Bottom)));
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let next = self.items[at + 1..].iter().find(|item| !is_filler(item)).map(|item| &item.kind);
+        let Some(ItemKind::Member(candidates)) = next.filter(|_| has_groups && is_ranking) else { return false };
+        let kinds = || candidates.members.iter().map(|index| self.vocabulary.entry(*index).kind);
+        kinds().any(MemberKind::is_value) && !kinds().any(|kind| matches!(kind, MemberKind::Text | MemberKind::Time))
     }
 
     /// Returns whether `by` at a place introduces the agent of a verb: a value follows, and not a member.

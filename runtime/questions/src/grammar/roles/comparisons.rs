@@ -302,7 +302,10 @@ impl Reader<'_> {
         while let Some(found) = self.items.get(next).and_then(value) {
             values.push(found);
             next += 1;
-            let is_list = matches!(self.items.get(next).map(|item| &item.kind), Some(ItemKind::Word(Meaning::And)));
+            let is_list = match self.items.get(next).map(|item| &item.kind) {
+                Some(ItemKind::Word(Meaning::Nor)) => self.follows_neither(next),
+                joiner => matches!(joiner, Some(ItemKind::Word(Meaning::And))),
+            };
             let is_full = is_between && values.len() == 2;
             if is_full || !is_list || self.items.get(next + 1).and_then(value).is_none() {
                 break;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{MAX_CHOICES, NeededMeasure, Over, Reader, TimeItem};
-use crate::draft::{Aggregation, Clarification, Comparison, DraftFilter, DraftRange, DraftValue, Unit};
+use crate::draft::{Aggregation, Comparison, DraftFilter, DraftRange, DraftValue, Unit};
 use crate::members::MemberKind;
 use crate::times;
 
@@ -11,6 +11,7 @@ impl Reader<'_> {
     /// Completes the draft with the count of rows, the order of a ranking and the range.
     pub(super) fn finish(&mut self) {
         self.complete_quality();
+        self.complete_sum();
         self.check_measure();
         if self.draft.values.is_empty()
             && self.state.superlative.is_none()
@@ -40,7 +41,8 @@ impl Reader<'_> {
         self.check_units();
         self.check_separators();
         if self.draft.totals && self.draft.groups.is_empty() && self.draft.granularity.is_none() {
-            self.unclear("", "a share needs a group, or a measure that is a rate".to_owned(), Vec::new());
+            let choices = self.text_dimensions();
+            self.unclear("", "a share needs a group, or a measure that is a rate".to_owned(), choices);
         }
         // `flights over 60` would compare the total with a number.
         if self.draft.groups.is_empty() && self.draft.granularity.is_none() {
@@ -268,26 +270,6 @@ impl Reader<'_> {
         self.state.is_dated = true;
         let units = ["month", "quarter", "year"].into_iter();
         units.filter_map(|unit| Some(times::newest_complete(self.newest, unit)?.into())).collect()
-    }
-
-    /// Gives each clarification choices: if its rule has none, the measures or the dimensions of the question's cube.
-    pub(super) fn complete_choices(&mut self) {
-        let has_none = |one: &Clarification| one.choices.is_empty();
-        if !self.clarifications.iter().any(has_none) {
-            return;
-        }
-        let measures = self.choices_of(MemberKind::Measure);
-        let groups: Vec<Arc<str>> = self.draft.groups.iter().map(|group| Arc::clone(&group.member)).collect();
-        let own = [self.draft.values.clone(), groups].concat();
-        let counts = self.vocabulary.entries().filter_map(|(_, entry)| entry.count.clone());
-        let mut choices = if own.is_empty() { measures } else { own };
-        if choices.is_empty() {
-            choices = counts.collect();
-        }
-        choices.truncate(MAX_CHOICES);
-        for one in self.clarifications.iter_mut().filter(|one| one.choices.is_empty()) {
-            one.choices = choices.clone();
-        }
     }
 
     /// Returns the measure that counts rows, for a question that names no measure.

@@ -67,7 +67,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether a measure counts all rows of its cube.
-    fn counts_all(&self, name: &Arc<str>) -> bool {
+    pub(super) fn counts_all(&self, name: &Arc<str>) -> bool {
         let cube = name.split_once('.').and_then(|(cube, _)| self.vocabulary.cube(cube));
         cube.is_some_and(|cube| cube.count.as_ref() == Some(name))
     }

@@ -60,7 +60,7 @@ impl Reader<'_> {
     /// Reads a dimension after a word such as `without`, as in `orders without a voucher`. Returns the number of items
     /// read, or `None` if the member is none.
     pub(super) fn lack(&mut self, at: usize, candidates: &Candidates) -> Option<usize> {
-        if !self.state.is_negated || !self.language.has(WordList::Lack, &self.state.negation.to_lowercase()) {
+        if !self.is_lack() {
             return None;
         }
         let kind = |index: &usize| self.vocabulary.entry(*index).kind;

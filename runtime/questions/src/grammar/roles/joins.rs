@@ -19,7 +19,13 @@ impl Reader<'_> {
         let name = Arc::clone(name);
         let Some(index) = self.vocabulary.index_of(&name) else { return };
         let entry = self.vocabulary.entry(index);
-        if self.combines_groups(entry) || entry.aggregation != Some(Aggregation::Count) {
+        if self.combines_groups(entry) {
+            return;
+        }
+        if entry.aggregation != Some(Aggregation::Count) {
+            if entry.kind == MemberKind::Measure && !self.joins_group(entry, &group) {
+                self.unclear_group(&name, index, &group);
+            }
             return;
         }
         let Some(cube) = entry.cube.as_deref().and_then(|cube| self.vocabulary.cube(cube)) else { return };
@@ -38,6 +44,27 @@ impl Reader<'_> {
             return;
         };
         self.replace_value(&name, only);
+    }
+
+    fn joins_group(&self, measure: &MemberEntry, group: &Arc<str>) -> bool {
+        let of_group = self.vocabulary.index_of(group).and_then(|index| self.vocabulary.entry(index).cube.clone());
+        let (Some(own), Some(other)) = (&measure.cube, of_group) else { return true };
+        self.vocabulary.is_joined(own, &other)
+    }
+
+    /// Asks the caller for another group. The first choices are dimensions of the measure's cube with the same name.
+    fn unclear_group(&mut self, name: &Arc<str>, measure: usize, group: &Arc<str>) {
+        let Some(index) = self.vocabulary.index_of(group) else { return };
+        let (own, other) = (self.vocabulary.entry(measure), self.vocabulary.entry(index));
+        let of_cube = |entry: &&MemberEntry| entry.kind == MemberKind::Text && entry.cube == own.cube;
+        let mut dimensions: Vec<&MemberEntry> =
+            self.vocabulary.entries().map(|(_, entry)| entry).filter(of_cube).collect();
+        dimensions.sort_by_key(|entry| !entry.shares_name(other));
+        let choices = dimensions.into_iter().map(|entry| Arc::clone(&entry.name)).collect();
+        let meaning = format!("grouped by {group}");
+        let piece = self.pieces.iter().find(|piece| piece.meaning == meaning);
+        let text = piece.map(|piece| piece.text.clone()).unwrap_or_default();
+        self.unclear(&text, format!("`{name}` cannot be grouped by `{group}`"), choices);
     }
 
     /// Returns whether a measure can be combined with all groups and conditions. Unknown joins can.

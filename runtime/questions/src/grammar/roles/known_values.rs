@@ -16,6 +16,11 @@ impl Reader<'_> {
         if self.names_compared_number(at) {
             return self.piece(text, "a part of the name of the compared number".to_owned(), CERTAINTY_OF_NAME);
         }
+        if std::mem::take(&mut self.state.compares) {
+            let message = format!("`{text}` is compared with no other value; write both values next to each other");
+            self.unclear(text, message, values.iter().map(|known| Arc::clone(&known.member)).collect());
+            return 1;
+        }
         let list = self.list(at, values);
         let candidates = self.dimensions_of(at, values, &list.sets);
         let [member] = &candidates[..] else {
@@ -42,12 +47,14 @@ impl Reader<'_> {
         let count = sets().count();
         let end = list.ends[count.max(1) - 1];
         let mut found: Vec<Arc<str>> = Vec::new();
-        for set in sets() {
+        for (set, end_of_value) in sets().zip(&list.ends) {
+            let text = &self.items[end_of_value - 1].text;
             let own: Vec<&KnownValue> = set.iter().filter(is_own).collect();
             // `Portland` may be either of two airports.
             let is_equal = |known: &&KnownValue| certainty_of(text, &known.value) >= 1.0;
             if own.len() > MAX_VALUES || (own.len() > 1 && !own.iter().any(is_equal)) {
-                self.unclear(text, several_values(text, &own), vec![Arc::clone(member)]);
+                let (text, message) = (text.clone(), several_values(text, &own));
+                self.unclear(&text, message, vec![Arc::clone(member)]);
                 return end - at;
             }
             found.extend(own.iter().map(|known| Arc::clone(&known.value)));
@@ -135,15 +142,22 @@ impl Reader<'_> {
         let mut list =
             ValueList { sets: vec![first.to_vec()], ends: vec![at + 1], repeats: Vec::new(), is_compared: false };
         let mut end = at + 1;
-        while let Some(Item { text, kind: ItemKind::Word(joiner @ (Meaning::And | Meaning::Versus)), .. }) =
-            self.items.get(end)
+        while let Some(Item {
+            text,
+            kind: ItemKind::Word(joiner @ (Meaning::And | Meaning::Versus | Meaning::Nor)),
+            ..
+        }) = self.items.get(end + self.repeated_noun(end))
         {
+            end += self.repeated_noun(end);
             let is_or = self.language.has(WordList::Or, &text.to_lowercase());
             let fillers = match self.repeated(at, end + 1) {
                 0 if is_or => self.preposition(first, end + 1),
                 fillers => fillers,
             };
             let Some(ItemKind::Value(next)) = self.items.get(end + 1 + fillers).map(|item| &item.kind) else { break };
+            if *joiner == Meaning::Nor && !self.follows_neither(end) {
+                break;
+            }
             list.sets.push(next.clone());
             list.is_compared |= *joiner == Meaning::Versus;
             // `Are more flights late in rain or in fog?` compares the two.
@@ -153,6 +167,31 @@ impl Reader<'_> {
             list.ends.push(end);
         }
         list
+    }
+
+    /// Returns 1 if the item at a place is a name between two values that is repeated behind the second one, as in `Boeing
+    /// planes versus Embraer planes`, and 0 otherwise.
+    fn repeated_noun(&self, at: usize) -> usize {
+        let Some([noun, joiner, value, again]) = self.items.get(at..at + 4) else { return 0 };
+        let is_noun = |item: &Item| matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown);
+        let joins = matches!(joiner.kind, ItemKind::Word(Meaning::And | Meaning::Versus | Meaning::Nor));
+        let is_same = noun.text.eq_ignore_ascii_case(&again.text) && is_noun(noun) && is_noun(again);
+        usize::from(is_same && joins && matches!(value.kind, ItemKind::Value(_)))
+    }
+
+    /// Reads a word such as `nor`. Returns the number of items read.
+    pub(super) fn nor(&mut self, at: usize, text: &str) -> usize {
+        if !self.follows_neither(at) {
+            return self.value_alone(at, text);
+        }
+        self.state.is_negated = true;
+        self.state.negation = text.to_owned();
+        1
+    }
+
+    /// Returns whether a word such as `neither` is before a place.
+    pub(super) fn follows_neither(&self, at: usize) -> bool {
+        self.items[..at].iter().any(|item| self.language.has(WordList::Neither, &item.text.to_lowercase()))
     }
 
     /// Returns the number of prepositions at a place before another value of the same dimension, as in `online or by
@@ -235,7 +274,7 @@ impl Reader<'_> {
     /// Returns the direction that the word `from` or `to` before a value expresses.
     pub(super) fn direction_before(&self, at: usize) -> Option<Direction> {
         let before = self.items[..at].iter().rev().map(|item| &item.kind);
-        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore)));
+        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Not)));
         match before.next()? {
             ItemKind::Word(Meaning::From) => Some(Direction::From),
             ItemKind::Word(Meaning::To) => Some(Direction::To),
@@ -260,11 +299,12 @@ impl Reader<'_> {
             self.unclear(text, format!("`{text}` is a part of several names"), named);
             return 1;
         }
-        let choices = self.text_dimensions();
-        let message = match choices.is_empty() {
+        let dimensions = self.text_dimensions();
+        let message = match dimensions.is_empty() {
             true => format!("`{text}` is unknown"),
             false => format!("`{text}` is unknown; if it is a value, write its dimension before it"),
         };
+        let choices = self.near_names(text).into_iter().chain(dimensions).collect();
         self.unclear(text, message, choices);
         1
     }
@@ -291,7 +331,7 @@ impl Reader<'_> {
         is_announced && self.unit_named(&self.items[at].text).is_some()
     }
 
-    fn unit_named(&self, text: &str) -> Option<Unit> {
+    pub(super) fn unit_named(&self, text: &str) -> Option<Unit> {
         let stem = self.language.stem(&text.to_lowercase());
         let of_time = match self.language.phrase(&[&stem]) {
             Some((1, Meaning::Second)) => Some(Unit::Seconds),

@@ -6,6 +6,7 @@ use super::{Candidates, DraftValue, Item, ItemKind, MAX_ROWS, Reader, Role, is_c
 use crate::draft::{Aggregation, DraftOrder, Unit};
 use crate::language::Meaning;
 use crate::members::{MemberEntry, MemberKind};
+use crate::spelling::spelled;
 
 /// The certainty of an average or a sum that only the groups of the question imply.
 const CERTAINTY_OF_AVERAGE: f64 = 0.7;
@@ -34,6 +35,9 @@ impl Reader<'_> {
         }
         if self.state.sorts && !self.is_selected(candidates) && self.sorted_group(text).is_some() {
             return self.sort_by_group(text);
+        }
+        if let Some(length) = self.most_of_unit(at, text) {
+            return length;
         }
         if let Some(length) = self.age(at, text, candidates) {
             return length;
@@ -69,6 +73,9 @@ impl Reader<'_> {
             _ => Role::Any,
         };
         if role == Role::Any && self.is_context(at, candidates) {
+            if let Some(length) = self.lack_of_other_rows(text, candidates) {
+                return length;
+            }
             return self.piece(text, "named once more".to_owned(), candidates.certainty);
         }
         if role == Role::Group && !in_groups {
@@ -76,7 +83,7 @@ impl Reader<'_> {
             self.note_ranked(at);
         }
         let is_which = std::mem::take(&mut self.state.is_which);
-        if let Some(length) = self.lack(at, candidates) {
+        if let Some(length) = self.lack(at, candidates).or_else(|| self.without_rows(at, text, candidates)) {
             return length;
         }
         let picked = self.pick(text, candidates, role);
@@ -232,7 +239,8 @@ impl Reader<'_> {
         if is_plain && self.is_before(at, MemberKind::Text) {
             return self.no_count(text);
         }
-        self.unclear(text, format!("`{text}` belongs to no member"), Vec::new());
+        let choices = self.choices_of(MemberKind::Number);
+        self.unclear(text, format!("`{text}` belongs to no member"), choices);
         1
     }
 
@@ -335,14 +343,21 @@ impl Reader<'_> {
         };
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
         let next = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
-        let is_compared = self.counts_behind(next) || self.items.get(next).is_some_and(compares);
+        let is_compared = self.counts_behind(next) || self.items.get(next).is_some_and(compares) || self.lacks_rows(at);
         let is_followed = is_compared && !self.compares_quality_of_rows(at) && !self.counts_compared_rows(at, next);
         is_followed && candidates.members.iter().any(is_text)
     }
 
-    /// Returns the boolean dimension of the main cube whose name contains a word, if there is exactly one.
+    /// Returns the boolean dimension of the main cube whose name contains a word, if there is exactly one. The name of the
+    /// cube, as in `not orders`, names none of its dimensions.
     pub(super) fn switch_named(&self, text: &str) -> Option<Arc<str>> {
         let lower = text.to_lowercase();
+        let of_cube = self.main_cube.as_ref().and_then(|name| self.vocabulary.index_of(name));
+        let words = spelled(text);
+        let mut roots = words.split(' ').map(|word| self.language.root(&self.language.stem(word)));
+        if of_cube.is_some_and(|cube| roots.all(|root| self.vocabulary.roots(cube).contains(&root))) {
+            return None;
+        }
         let is_named = |entry: &&MemberEntry| {
             entry.kind == MemberKind::Boolean
                 && self.is_of_main_cube(entry)

@@ -136,7 +136,7 @@ impl Reader<'_> {
     }
 
     /// Returns the rates of the main cube.
-    fn rates_of_main(&self) -> Vec<Arc<str>> {
+    pub(super) fn rates_of_main(&self) -> Vec<Arc<str>> {
         let rates = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.is_share);
         let own = rates.filter(|entry| self.is_of_main_cube(entry));
         own.map(|entry| Arc::clone(&entry.name)).take(super::MAX_CHOICES).collect()

@@ -13,6 +13,9 @@ impl Reader<'_> {
     /// Reads a word such as `share`. The words of a rate may be apart, as in `share of orders from France that were
     /// returned`. Returns the number of items read.
     pub(super) fn share(&mut self, at: usize, text: &str) -> usize {
+        if let Some(length) = self.share_of_other(at, text) {
+            return length;
+        }
         if let Some((index, places)) = self.spelled_rate(at + 1) {
             return self.rate(at, text, index, places);
         }
@@ -109,7 +112,28 @@ impl Reader<'_> {
             (roots(&|_| true), roots(&|stem| !matches!(self.language.phrase(&[stem]), Some((1, Meaning::Verb)))));
         let found = [&all, &without_verbs].into_iter().map(|roots| self.rates(roots));
         let named = found.into_iter().find(|rates| !rates.is_empty());
-        named.unwrap_or_else(|| self.described_rates(&all))
+        let described = || Some(self.described_rates(&all)).filter(|rates| !rates.is_empty());
+        named.or_else(described).unwrap_or_else(|| self.rates_of_verb(words, &all))
+    }
+
+    /// Returns the rates whose names have all roots but those of participles, if their descriptions have these:
+    /// `percentage of flights that arrived on time` means the `on time rate` of `flights that arrived in time`.
+    fn rates_of_verb(&self, words: &[usize], all: &HashSet<String>) -> Vec<usize> {
+        let texts = words.iter().map(|place| spelled(&self.items[*place].text));
+        let words: Vec<String> =
+            texts.flat_map(|text| text.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect();
+        let root = |word: &String| self.language.root(&self.language.stem(word));
+        let verbs: HashSet<String> = words.iter().filter(|word| self.language.is_participle(word)).map(root).collect();
+        let rest: HashSet<String> = all.difference(&verbs).cloned().collect();
+        if verbs.is_empty() || rest.len() == all.len() {
+            return Vec::new();
+        }
+        let is_about = |index: &usize| {
+            let description = self.vocabulary.entry(*index).description.as_deref().map(spelled).unwrap_or_default();
+            let own: HashSet<String> = description.split(' ').map(|word| root(&word.to_owned())).collect();
+            verbs.iter().filter(|verb| all.contains(*verb)).all(|verb| own.contains(verb))
+        };
+        self.rates(&rest).into_iter().filter(is_about).collect()
     }
 
     /// Returns the places of the words after `share of` that may name a rate: members that are neither a cube nor a

@@ -43,6 +43,7 @@ impl Reader<'_> {
                 self.state.negation = text.to_owned();
                 return 1;
             }
+            Meaning::Nor => return self.nor(at, text),
             Meaning::Top | Meaning::Bottom => return self.rank(at, text, meaning == Meaning::Top),
             Meaning::Sort => self.state.sorts = true,
             // The groups follow, and then `by` with the measure.
@@ -97,6 +98,7 @@ impl Reader<'_> {
             Meaning::More | Meaning::AtLeast | Meaning::Less | Meaning::AtMost | Meaning::Between => {
                 return self.comparison_without_member(at, text, meaning);
             }
+            _ if let Some(length) = self.most_of_unit(at, text) => return length,
             // A unit of time can be the group: `top 5 days`, `which month` and `months with over 100 orders`.
             _ if self.state.sorts && self.sorted_group(text).is_some() => return self.sort_by_group(text),
             _ => match times::unit(meaning) {

@@ -253,6 +253,13 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("how did departures go up in May", "? go up"),
     ("Did flights go up in May?", "? go up"),
     ("Did flights go up by month?", "flights.count by month"),
+    // Halves and quarters `of the year`, and words without a meaning.
+    ("flights by airline in the first half of the year", "flights.count by airlines.name in 2013-01-01..2013-06-30"),
+    ("flights in the second quarter of the year", "flights.count in 2013-Q2"),
+    ("flights in the first half of the fiscal year", "? fiscal"),
+    ("how many flights still go to LAX", "flights.count where flights.dest equals LAX"),
+    ("flights by airline, alphabetical by airline", "flights.count by airlines.name order airlines.name asc"),
+    ("total rain by month", "? total"),
     // Rankings, comparisons and exclusions behind other words.
     (
         "flights by airline, top 3 by cancellation rate",

@@ -195,10 +195,13 @@ fn ordinal(tokens: &[Token], language: &Language) -> Option<(Part, usize)> {
     let (length, meaning) = language.phrase(&stems(&tokens[at..]))?;
     let end = at + length;
     match (meaning, count) {
-        (Meaning::Half, None) if number <= 2 => Some((Part::Months(6 * number - 5, 6), end)),
-        (Meaning::Quarter, None) => Some((Part::Quarter(number), end)),
+        (Meaning::Half, None) if number <= 2 => {
+            Some((Part::Months(6 * number - 5, 6), end + of_the_year(&tokens[end..], language)))
+        }
+        (Meaning::Quarter, None) => Some((Part::Quarter(number), end + of_the_year(&tokens[end..], language))),
         (Meaning::Month | Meaning::Quarter, Some(count)) if number == 1 => {
-            Some((Part::Months(1, count_of_months(unit(meaning)?, count)?), end))
+            let part = Part::Months(1, count_of_months(unit(meaning)?, count)?);
+            Some((part, end + of_the_year(&tokens[end..], language)))
         }
         (Meaning::Week, None) => {
             let end = end + fillers(&tokens[end..], language);
@@ -206,6 +209,15 @@ fn ordinal(tokens: &[Token], language: &Language) -> Option<(Part, usize)> {
             Some((Part::Days(i8::try_from(month).ok()?, 7 * number - 6, 7 * number), end + inner))
         }
         _ => None,
+    }
+}
+
+/// Returns the number of words of `of the year`, as in `first half of the year`.
+fn of_the_year(tokens: &[Token], language: &Language) -> usize {
+    let skipped = fillers(tokens, language);
+    match language.phrase(&stems(&tokens[skipped..])) {
+        Some((length, meaning)) if skipped > 0 && unit(meaning) == Some("year") => skipped + length,
+        _ => 0,
     }
 }
 

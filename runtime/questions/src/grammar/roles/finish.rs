@@ -13,16 +13,18 @@ impl Reader<'_> {
         self.complete_quality();
         self.complete_sum();
         self.check_measure();
+        let mut is_counted = false;
         if self.draft.values.is_empty()
             && self.state.superlative.is_none()
             && let Some(count) = self.count()
         {
             self.draft.values.push(count);
+            is_counted = true;
         }
         let is_ranked = self.state.rank.is_some();
         self.complete_ranking();
         self.complete_joins();
-        self.check_aggregate();
+        self.check_aggregate(is_counted);
         self.compare_sides();
         self.check_change();
         self.check_order();
@@ -127,14 +129,15 @@ impl Reader<'_> {
         measures.map(|entry| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
     }
 
-    /// Asks the caller about a word such as `average` if it fits no measure of the question.
-    fn check_aggregate(&mut self) {
+    /// Asks the caller about a word such as `average` if it fits no measure of the question. `is_counted` is true if the
+    /// question names no measure, so that its rows are counted: `total rain` is no number of hours with rain.
+    fn check_aggregate(&mut self, is_counted: bool) {
         let Some((aggregation, word)) = self.state.aggregate.take() else { return };
         let has = |name: &Arc<str>| {
             let entry = self.vocabulary.index_of(name).map(|index| self.vocabulary.entry(index));
             entry.is_some_and(|entry| entry.aggregation.is_none_or(|own| own == aggregation))
         };
-        let is_sum = aggregation == Aggregation::Sum && !self.draft.values.is_empty();
+        let is_sum = aggregation == Aggregation::Sum && !self.draft.values.is_empty() && !is_counted;
         if !is_sum && !self.draft.values.iter().any(has) {
             self.unclear(&word, format!("`{word}` belongs to no measure"), Vec::new());
         }

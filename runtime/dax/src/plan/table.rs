@@ -1,12 +1,14 @@
 //! Plans table expressions as semantic queries.
 
+use std::sync::Arc;
+
 use terrane_compiler::model::{CubeId, DimensionId};
 use terrane_compiler::query::Filter as RowFilter;
-use terrane_compiler::types::{Operator, Value as Constant};
+use terrane_compiler::types::Value as Constant;
 
 use super::condition::{Compared, Row};
 use super::measures::{calendar_of, may_lack_partners};
-use super::shape::{Context, PlannedFilter, Rows, SemanticTable, ShapeColumn, Source, column_ref};
+use super::shape::{Context, PlannedFilter, Rows, SemanticTable, ShapeColumn, Source};
 use super::{Planner, Top, not_supported};
 use crate::bound::{
     AllOf, BoundExpression, Filter, FilterKind, Group, MeasureSource, NamedScalar, Scalar, ScalarKind, Table,
@@ -438,15 +440,13 @@ impl Planner<'_> {
             TableKind::Filter { .. } => self.filter_table(table, place),
             // The blank row, which stands for missing partners, is not one of the table's rows, so it is excluded.
             TableKind::Model(cube) => {
-                let key = self.model.cube(*cube).primary_key.first();
-                let Some(index) = key.copied() else {
+                let table_of = self.model.cube(*cube);
+                let Some(index) = table_of.primary_key.first().copied() else {
                     return Err(not_supported("FILTER of a table without a primary key", table.place));
                 };
                 let key = DimensionId { cube: *cube, index };
-                let Some(member) = column_ref(self.model, key) else {
-                    return Err(not_supported("a name with a dot", table.place));
-                };
-                let filter = RowFilter::Condition { member, operator: Operator::Set, values: Vec::new() };
+                // The condition names no member, so it holds for callers who do not see the key.
+                let filter = RowFilter::Not(Box::new(RowFilter::NoRow { cube: Arc::clone(&table_of.name) }));
                 Ok(vec![PlannedFilter { filter, columns: vec![key], place }])
             }
             _ => Err(not_supported("a filter by this table", table.place)),

@@ -594,6 +594,17 @@ fn tables_leave_out_columns_that_a_policy_closes() {
     assert!(served.run_dax("EVALUATE VALUES(customers[area])").is_err());
 }
 
+#[test]
+fn rows_are_filters_for_callers_who_do_not_see_their_key() {
+    let product = Product::start(settings()).unwrap();
+    statements(&fixed()).iter().for_each(|statement| _ = product.execute(statement).unwrap());
+    let policies = Policies { denied: vec![("orders", "id")], ..Policies::default() };
+    let served = product.serve_tree(&source_tree(&policies), WorldHooks::default()).unwrap();
+    let query = "EVALUATE SUMMARIZECOLUMNS(\"n\", CALCULATE([orders], FILTER(orders, orders[status] = \"paid\")))";
+    let open = serve(&product, &fixed()).run_dax(query).unwrap();
+    assert_eq!(served.run_dax(query).unwrap()["data"], open["data"]);
+}
+
 /// Callers of these tests are those of the command line, which has no audit log.
 #[test]
 fn policy_refuses_a_measure_on_the_command_line() {

@@ -38,7 +38,8 @@ fn state_is_transferred_between_sqlite_and_postgres() {
         let restored = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
         assert!(restored.code == Some(0) && restored.stderr.contains("the audit log is intact"), "{}", restored.stderr);
         assert_eq!(run(&new, &["audit", "verify"], &[]).code, Some(0));
-        let (code, json) = examine(new.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().unwrap().to_string()));
+        let (code, json) =
+            examine(new.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().unwrap().to_string()));
         assert_eq!(code, Some(0), "{json:#}");
         for check in ["state database", "state writes", "clock", "audit log"] {
             assert_eq!(finding(&json, check).0, "ok", "{json:#}");

@@ -7,6 +7,7 @@
 //! (`monitors`).
 
 pub(crate) mod bucket;
+mod data_end;
 mod data_range;
 mod error;
 pub(crate) mod series;
@@ -24,7 +25,7 @@ use crate::ports::detectors::{
     Detection, DetectorError, DetectorKind, DetectorList, DetectorParams, Detectors, SeriesBatch,
 };
 use crate::ports::severity::FindingSeverity;
-use crate::query::{QueryService, QuerySession, RequestContext};
+use crate::query::{QueryRunError, QueryService, QuerySession, RequestContext};
 use bucket::Bucket;
 pub use data_range::DataRange;
 pub use error::AnomalyError;
@@ -93,7 +94,8 @@ pub struct Point {
     pub score: f64,
     pub severity: FindingSeverity,
     pub is_anomalous: bool,
-    /// False for the step that contains the current time, and for later ones: more rows may follow.
+    /// False if more rows may follow: for the step that contains the current time, for the step in which the data
+    /// ends early, and for later ones.
     pub is_complete: bool,
 }
 
@@ -120,11 +122,57 @@ impl AnomalyService {
         AnomalyService { queries, detectors, clock }
     }
 
-    /// Scores the series of one measure or metric.
+    /// Scores the series of one measure or metric, and marks the steps that are incomplete because the data ends.
     ///
     /// # Errors
     /// [`AnomalyError`]
     pub async fn run(&self, context: &RequestContext, request: &AnomalyRequest) -> Result<AnomalyRun, AnomalyError> {
+        let mut run = self.score(context, request).await?;
+        if run.series.iter().all(|series| series.points.is_empty()) {
+            return Ok(run);
+        }
+        if let Some(incomplete) = self.first_incomplete(context, request, &run.time_dimension).await? {
+            let points = run.series.iter_mut().flat_map(|series| &mut series.points);
+            points.for_each(|point| point.is_complete &= point.at_ms < incomplete.ms());
+        }
+        Ok(run)
+    }
+
+    /// Returns the first step that is incomplete because the data ends; `None` if the time dimension has no finer
+    /// granularity to measure the end of the data in, or the caller may not query it.
+    async fn first_incomplete(
+        &self,
+        context: &RequestContext,
+        request: &AnomalyRequest,
+        time: &str,
+    ) -> Result<Option<Bucket>, AnomalyError> {
+        let session = self.queries.session(context);
+        let (from, _) = range(request)?;
+        let granularity = request.granularity;
+        let range = query_range(request, from)?;
+        let Some(query) = data_end::query(&request.value, time, granularity, range, session.max_rows())? else {
+            return Ok(None);
+        };
+        let answer = match session.prepare(&query).await {
+            Ok(prepared) => prepared.run().await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(answer) => Ok(data_end::first_incomplete(&answer.batches, granularity, session.timezone())?),
+            Err(QueryRunError::Query(_) | QueryRunError::Denied(_) | QueryRunError::Guardrail(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Scores the series of one measure or metric. Of incomplete steps, marks only those from the current time on.
+    ///
+    /// # Errors
+    /// [`AnomalyError`]
+    pub(crate) async fn score(
+        &self,
+        context: &RequestContext,
+        request: &AnomalyRequest,
+    ) -> Result<AnomalyRun, AnomalyError> {
         check(request)?;
         let detector = self.detector(&request.detector).await?;
         let session = self.queries.session(context);
@@ -318,9 +366,15 @@ fn range(request: &AnomalyRequest) -> Result<(Option<Bucket>, Option<Bucket>), A
     }
 }
 
-/// Returns the query for the values by step and dimensions, including steps without rows. With `from`, the range of the
-/// query begins `training_size` steps before `from`.
+/// Returns the query for the values by step and dimensions, including steps without rows.
 fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Result<SemanticQuery, AnomalyError> {
+    let range = query_range(request, from)?;
+    let time = TimeDimension { member: time.parse()?, granularity: Some(request.granularity), range };
+    Ok(SemanticQuery { fill_gaps: true, ..request.value.query(time, &request.dimensions)? })
+}
+
+/// Returns the range of the query. With `from`, it begins `training_size` steps before `from`.
+fn query_range(request: &AnomalyRequest, from: Option<Bucket>) -> Result<Option<DateRange>, AnomalyError> {
     let far = |text: &Arc<str>| AnomalyError::Moment { text: Arc::clone(text) };
     let start = match (from, &request.from) {
         (Some(from), Some(text)) => {
@@ -329,9 +383,7 @@ fn query(request: &AnomalyRequest, time: &Arc<str>, from: Option<Bucket>) -> Res
         _ => None,
     };
     let is_open = start.is_none() && request.to.is_none();
-    let range = (!is_open).then(|| DateRange::Between(start, request.to.clone()));
-    let time = TimeDimension { member: time.parse()?, granularity: Some(request.granularity), range };
-    Ok(SemanticQuery { fill_gaps: true, ..request.value.query(time, &request.dimensions)? })
+    Ok((!is_open).then(|| DateRange::Between(start, request.to.clone())))
 }
 
 fn judged_point((at_ms, value): (i64, f64), index: usize, detection: &Detection, present: Bucket) -> Point {

@@ -16,6 +16,7 @@ mod report;
 mod sampling;
 mod spellings;
 mod statistics;
+mod text_forms;
 mod texts;
 
 use std::sync::Arc;

@@ -48,6 +48,7 @@ pub use reader::{Secret, WithPlace};
 pub use security::{Anonymous, ClaimNames, JwtAlgorithm, JwtConfig, ScopeRoleNames, SecurityConfig};
 
 pub use schema::project_schema;
+pub(crate) use sections::WAREHOUSES;
 pub use settings::{Setting, Source};
 
 use reader::{Collected, Section};

@@ -65,7 +65,7 @@ impl<'m> VisibleCube<'m> {
         let Cube { name, title, description, .. } = cube;
         let measures = metadata::measures(access, cube).map(|measure| VisibleMember {
             caption: caption(&measure.name, &measure.presentation),
-            value: measure_type(measure),
+            value: measure_type(cube, measure),
             granularities: Vec::new(),
         });
         let dimensions = metadata::dimensions(access, cube).map(|dimension| VisibleMember {
@@ -93,8 +93,9 @@ fn sorted<'m, T>(mut items: Vec<T>, name: impl Fn(&T) -> &'m str) -> Vec<T> {
     items
 }
 
-/// Returns the type of a measure's values. A minimum or maximum has the type of its column, which is unknown here.
-fn measure_type(measure: &Measure) -> ValueType {
+/// Returns the type of a measure's values. A minimum or maximum has the type of its
+/// dimension; the type of another column is unknown.
+fn measure_type(cube: &Cube, measure: &Measure) -> ValueType {
     let (MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling { aggregate, .. }) = &measure.kind else {
         return ValueType::Number;
     };
@@ -102,7 +103,9 @@ fn measure_type(measure: &Measure) -> ValueType {
         AggregateFunction::Count | AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox => {
             ValueType::Count
         }
-        AggregateFunction::Min | AggregateFunction::Max => ValueType::Any,
+        AggregateFunction::Min | AggregateFunction::Max => {
+            cube.extremum_type(measure).map_or(ValueType::Any, dimension_type)
+        }
         _ => ValueType::Number,
     }
 }

@@ -173,6 +173,9 @@ cubes:
     measures:
       - {name: buyers, type: count_distinct, sql: size}
       - {name: first, type: min, sql: size}
+      - {name: first_at, type: min, sql: \"{at}\"}
+      - {name: last_at, type: max, sql: at, rolling_window: {trailing: 7 day}}
+      - {name: other, type: max, sql: weight}
       - {name: half, type: median, sql: size}
       - {name: recent, type: count, rolling_window: {trailing: 7 day}}
       - {name: running, type: running_total, sql: size}
@@ -185,7 +188,10 @@ cubes:
         "\"place\": string | null;",
         "\"size\": number | null;",
         "\"buyers\": number;",
-        "\"first\": string | number | boolean | null;",
+        "\"first\": number | null;",
+        "\"first_at\": string | null;",
+        "\"last_at\": string | null;",
+        "\"other\": string | number | boolean | null;",
         "\"half\": number | null;",
         "\"recent\": number;",
         "\"running\": number | null;",

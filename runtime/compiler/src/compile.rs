@@ -7,7 +7,7 @@ use crate::query::{FactMatch, PreAggregations, QueryError, SemanticQuery};
 use crate::resolve::resolve;
 use crate::rollup::{RollupRequest, match_rollups};
 use crate::sql::dialect_profile::DialectProfile;
-use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, print};
+use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, print, refusal};
 
 /// Compiles a query for a caller.
 ///
@@ -49,8 +49,9 @@ pub fn compile_totals(
 
 pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> Result<CompiledSql, QueryError> {
     let lowered = lower(secured, profile);
-    let (text, params) = print(&lowered, profile, Parameters::Bound)?;
     let plan = secured.plan();
+    let printed = print(&lowered, profile, Parameters::Bound);
+    let (text, params) = printed.map_err(|error| refusal(error, plan, profile))?;
     Ok(CompiledSql {
         text,
         params,
@@ -110,7 +111,8 @@ pub fn compile_inline(
     let access = authorized.access();
     let (secured, _) = secured(query, authorized, &access, environment)?;
     let (secured, _) = pre_aggregated(secured, &access, profile, query, environment)?;
-    print(&lower(&secured, profile), profile, Parameters::Inline).map(|(text, _)| text)
+    let printed = print(&lower(&secured, profile), profile, Parameters::Inline);
+    printed.map(|(text, _)| text).map_err(|error| refusal(error, secured.plan(), profile))
 }
 
 /// Returns the secured plan, and the limit that hooks set if it is below the requested one.

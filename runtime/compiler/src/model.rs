@@ -368,6 +368,26 @@ impl Dimension {
 }
 
 impl Cube {
+    /// Returns the type of a minimum or a maximum over a dimension of the cube: over a reference to it, or over the same
+    /// column as a time or a number. `None` for other measures.
+    pub fn extremum_type(&self, measure: &Measure) -> Option<DimensionType> {
+        let (MeasureKind::Aggregate(aggregate) | MeasureKind::Rolling { aggregate, .. }) = &measure.kind else {
+            return None;
+        };
+        if !matches!(aggregate.function, AggregateFunction::Min | AggregateFunction::Max) {
+            return None;
+        }
+        let argument = aggregate.argument.as_ref()?;
+        let dimension = match argument.parts[..] {
+            [SqlPart::Dimension(id)] => self.dimensions.get(id.index as usize).filter(|_| id.cube == self.id),
+            // A string dimension may convert its column, whose own type the measure has.
+            _ => self.dimensions.iter().find(|dimension| {
+                matches!(dimension.ty, DimensionType::Time | DimensionType::Number) && dimension.sql == *argument
+            }),
+        };
+        dimension.map(|dimension| dimension.ty).filter(|ty| *ty != DimensionType::Geo)
+    }
+
     /// Returns whether the cube was registered at run time. Its author may be a caller, so its members must not replace
     /// the members that a policy names.
     pub(crate) fn is_registered(&self) -> bool {

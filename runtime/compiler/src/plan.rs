@@ -187,6 +187,16 @@ pub enum ValueExpr<'m> {
 }
 
 impl ValueExpr<'_> {
+    /// Returns the indexes of the aggregates that the value itself reads. Running totals are not included.
+    pub(crate) fn aggregates(&self) -> Vec<usize> {
+        match self {
+            ValueExpr::Aggregate(index) => vec![*index],
+            ValueExpr::Running(_) | ValueExpr::Text(_) => Vec::new(),
+            ValueExpr::Sequence { parts, .. } => parts.iter().flat_map(ValueExpr::aggregates).collect(),
+            ValueExpr::Divide(left, right) => left.aggregates().into_iter().chain(right.aggregates()).collect(),
+        }
+    }
+
     /// Returns whether the value is a running total, or has an aggregate for which `is_along` returns true.
     fn is_along_axis(&self, is_along: &impl Fn(&usize) -> bool) -> bool {
         match self {

@@ -33,6 +33,7 @@ pub(crate) use expression::collates;
 pub use lower::{Lowered, MAX_WHOLE_ROWS, lower, lower_count};
 pub(crate) use lower::{SAMPLE_ORDER, lower_rollup, lower_stored_totals};
 pub use missing_templates::missing_templates;
+pub(crate) use missing_templates::refusal;
 pub use place::{Culprit, culprit, relation_place};
 pub use print::{Parameters, print, print_explain};
 pub(crate) use print::{print_queries, print_rows_of};

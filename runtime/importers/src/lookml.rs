@@ -13,6 +13,7 @@ mod explore;
 mod exposure;
 mod fields;
 mod filter;
+mod include;
 mod measure;
 mod merge;
 mod read;

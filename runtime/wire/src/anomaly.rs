@@ -100,7 +100,8 @@ struct Point {
     score: f64,
     severity: &'static str,
     anomalous: bool,
-    /// False for the step that contains the current time, and for later ones: more rows may follow.
+    /// False if more rows may follow: for the step that contains the current time, for the step in which the data
+    /// ends early, and for later ones.
     complete: bool,
 }
 

@@ -420,6 +420,7 @@ fn from_query(error: QueryError, is_admin: bool) -> ErrorBody {
         QueryError::ValueDoesNotFit { member, expected, .. } => {
             body.detail("member", &*member).detail("expected", expected)
         }
+        QueryError::AggregateUnsupported { member, hint, .. } => body.detail("field", &*member).detail("hint", hint),
         QueryError::LimitTooLarge { max, .. } => body.detail("max_limit", max),
         QueryError::NotPreAggregated { facts, .. } => {
             body.detail("pre_aggregation", pre_aggregations(&facts, is_admin))

@@ -72,6 +72,9 @@ pub struct Measure<'m> {
     /// The aggregation of a `number` that is one: `median`, `percentile`, `stddev` or `variance`. Else it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     aggregation: Option<&'static str>,
+    /// The type of a minimum or a maximum over a dimension: `string`, `number`, `time` or `boolean`. Else it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value_type: Option<&'static str>,
     /// The range of time around each step of the query's time dimension over which the value is computed. Absent if the
     /// measure has none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -225,6 +228,7 @@ fn measure_to_wire<'m>(
         cube: &cube.name,
         r#type: measure_type(&measure.kind),
         aggregation: aggregation(&measure.kind),
+        value_type: cube.extremum_type(measure).map(dimension_type),
         rolling_window: rolling_window(&measure.kind),
         title: &measure.presentation.title,
         description: description.map(|text| text.to_string()),

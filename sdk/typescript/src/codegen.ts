@@ -35,6 +35,8 @@ const DIMENSION_TYPES: Record<Dimension["type"], string> = {
   geo: "string | null",
 };
 
+const VALUE_TYPES: Record<string, string | undefined> = DIMENSION_TYPES;
+
 /** Returns the module of a project. */
 export function generateProject({ cubes, metrics = [] }: ProjectMetadata): string {
   const lines = [
@@ -74,10 +76,14 @@ function cubeLines({ measures, dimensions, segments }: Cube): string[] {
   ];
 }
 
-/** Returns the type of a measure. Counts are never null; minima and maxima have the type of their column. */
-function measureType({ type }: Measure): string {
+/**
+ * Returns the type of a measure. Counts are never null; minima and maxima have the type of their column. The server
+ * sends times as strings.
+ */
+function measureType({ type, value_type: valueType }: Measure): string {
   if (COUNTS.includes(type)) return "number";
-  return type === "min" || type === "max" ? ANY_VALUE : "number | null";
+  if (type !== "min" && type !== "max") return "number | null";
+  return VALUE_TYPES[valueType ?? ""] ?? ANY_VALUE;
 }
 
 interface Described {

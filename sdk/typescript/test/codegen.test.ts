@@ -97,13 +97,16 @@ test("types follow the metadata", () => {
     name: type,
     type,
   }));
+  const earliest = { ...cube!.measures[0]!, name: "earliest", type: "min" as const, value_type: "time" };
   const dimensions = (["string", "number", "boolean", "geo"] as const).map((type) => ({
     ...cube!.dimensions[0]!,
     name: type,
     type,
     granularities: [],
   }));
-  const text = generateProject({ cubes: [{ ...cube!, measures, dimensions, segments: [] }] });
+  const text = generateProject({
+    cubes: [{ ...cube!, measures: [...measures, earliest], dimensions, segments: [] }],
+  });
   const lines = text
     .split("\n")
     .filter((line) => !line.includes("/**"))
@@ -112,6 +115,7 @@ test("types follow the metadata", () => {
     "measures: {",
     '"count": number;',
     '"count_distinct_approx": number;',
+    '"earliest": string | null;',
     '"min": string | number | boolean | null;',
     '"sum": number | null;',
     "};",

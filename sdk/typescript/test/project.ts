@@ -26,9 +26,9 @@ export interface Project {
         /** Airports */
         "count": number;
         /** Highest */
-        "highest": string | number | boolean | null;
+        "highest": number | null;
         /** Lowest */
-        "lowest": string | number | boolean | null;
+        "lowest": number | null;
         /** Time zones */
         "time_zones": number;
       };
@@ -61,9 +61,9 @@ export interface Project {
         /** Airports */
         "count": number;
         /** Highest */
-        "highest": string | number | boolean | null;
+        "highest": number | null;
         /** Lowest */
-        "lowest": string | number | boolean | null;
+        "lowest": number | null;
         /** Time zones */
         "time_zones": number;
       };
@@ -130,11 +130,11 @@ export interface Project {
         /** Diverted: Flights that left and have no arrival delay, because they landed elsewhere or were not recorded. */
         "diverted": number;
         /** Earliest departure: The most minutes that a flight left before its time. */
-        "earliest_departure": string | number | boolean | null;
+        "earliest_departure": number | null;
         /** Late: Flights that arrived 15 minutes late or more. */
         "late": number;
         /** Longest distance */
-        "longest_distance": string | number | boolean | null;
+        "longest_distance": number | null;
         /** Minutes lost: Delay at departure with early flights left out. */
         "minutes_lost": number | null;
         /** On time: Flights that arrived less than 15 minutes late. */
@@ -164,9 +164,9 @@ export interface Project {
         /** Departures in wind: Flights that left in an hour with more than 25 mph of wind. */
         "windy_departures": number;
         /** Worst arrival delay */
-        "worst_arrival_delay": string | number | boolean | null;
+        "worst_arrival_delay": number | null;
         /** Worst departure delay */
-        "worst_departure_delay": string | number | boolean | null;
+        "worst_departure_delay": number | null;
       };
       dimensions: {
         /** Arrival delay: Minutes late at arrival; negative is early. Null when cancelled or diverted. */
@@ -218,9 +218,9 @@ export interface Project {
         /** Airports */
         "count": number;
         /** Highest */
-        "highest": string | number | boolean | null;
+        "highest": number | null;
         /** Lowest */
-        "lowest": string | number | boolean | null;
+        "lowest": number | null;
         /** Time zones */
         "time_zones": number;
       };
@@ -257,11 +257,11 @@ export interface Project {
         /** Models (approximate) */
         "models_approx": number;
         /** Most seats */
-        "most_seats": string | number | boolean | null;
+        "most_seats": number | null;
         /** Year of the newest */
-        "newest": string | number | boolean | null;
+        "newest": number | null;
         /** Year of the oldest */
-        "oldest": string | number | boolean | null;
+        "oldest": number | null;
         /** Seats per engine */
         "seats_per_engine": number | null;
         /** Seats */
@@ -302,7 +302,7 @@ export interface Project {
         /** Average wind speed */
         "average_wind_speed": number | null;
         /** Coldest */
-        "coldest": string | number | boolean | null;
+        "coldest": number | null;
         /** Readings: Hours observed. */
         "count": number;
         /** Hours of poor sight: Less than three miles of visibility. */
@@ -310,19 +310,19 @@ export interface Project {
         /** Gusty hours */
         "gusty_hours": number;
         /** Highest pressure */
-        "highest_pressure": string | number | boolean | null;
+        "highest_pressure": number | null;
         /** Lowest pressure */
-        "lowest_pressure": string | number | boolean | null;
+        "lowest_pressure": number | null;
         /** Range of pressure */
         "pressure_range": number | null;
         /** Strongest gust */
-        "strongest_gust": string | number | boolean | null;
+        "strongest_gust": number | null;
         /** Strongest wind */
-        "strongest_wind": string | number | boolean | null;
+        "strongest_wind": number | null;
         /** Precipitation */
         "total_precipitation": number | null;
         /** Warmest */
-        "warmest": string | number | boolean | null;
+        "warmest": number | null;
         /** Wet hours */
         "wet_hours": number;
       };

@@ -28,6 +28,11 @@ impl Bucket {
         Bucket::containing(moment, granularity).unwrap_or(Bucket(moment))
     }
 
+    /// Returns the coarser step that contains this one.
+    pub(crate) fn within(self, granularity: Granularity) -> Bucket {
+        Bucket::of(self.0, granularity)
+    }
+
     fn containing(moment: DateTime, granularity: Granularity) -> Option<Bucket> {
         let (date, time) = (moment.date(), moment.time());
         let day = |date: Date| Some(Bucket(date.at(0, 0, 0, 0)));
@@ -69,9 +74,8 @@ impl Bucket {
         Some(Bucket(jiff::tz::TimeZone::UTC.to_datetime(instant)))
     }
 
-    /// Returns the last date of the step, or its last second if the step is shorter than a day, in the form that
-    /// queries accept.
-    pub(crate) fn end_text(self, granularity: Granularity) -> Arc<str> {
+    /// Returns the start of the following step.
+    pub(crate) fn next(self, granularity: Granularity) -> Bucket {
         let span = Span::new();
         let next = match granularity {
             Granularity::Second => span.seconds(1),
@@ -83,8 +87,13 @@ impl Bucket {
             Granularity::Quarter => span.months(3),
             Granularity::Year => span.years(1),
         };
-        let next = self.0.checked_add(next).unwrap_or(DateTime::MAX);
-        let last = next.checked_sub(Span::new().seconds(1)).unwrap_or(self.0);
+        Bucket(self.0.checked_add(next).unwrap_or(DateTime::MAX))
+    }
+
+    /// Returns the last date of the step, or its last second if the step is shorter than a day, in the form that
+    /// queries accept.
+    pub(crate) fn end_text(self, granularity: Granularity) -> Arc<str> {
+        let last = self.next(granularity).0.checked_sub(Span::new().seconds(1)).unwrap_or(self.0);
         if granularity.is_sub_day() { last.to_string().into() } else { last.date().to_string().into() }
     }
 

@@ -192,7 +192,7 @@ impl MonitorService {
             to: Some(to.end_text(granularity)),
             seasonality: None,
         };
-        match self.ports.anomalies.run(context, &request).await {
+        match self.ports.anomalies.score(context, &request).await {
             Ok(run) => Ok(scored(&run, to)),
             Err(error @ AnomalyError::NothingToJudge { .. }) => Ok(none(Some(&error.to_string()))),
             Err(error) => Err(error.into()),

@@ -14,6 +14,7 @@ use super::quality;
 use super::sampling::ProfiledRows;
 use super::spellings::Spellings;
 use super::statistics::is_number;
+use super::text_forms;
 use crate::ports::checks::{CheckAggregate, CheckRequest, Finding, QualityDimension};
 use crate::ports::severity::FindingSeverity;
 
@@ -214,6 +215,7 @@ fn insights(answers: &Answers, findings: &[Finding], config: &ProfileConfig) -> 
         .collect();
     if least == FindingSeverity::Info {
         insights.extend(spelling_variants(answers, config));
+        insights.extend(text_forms(answers, config));
     }
     insights.sort_by_key(|insight| std::cmp::Reverse(insight.severity));
     insights
@@ -224,15 +226,30 @@ fn spelling_variants(answers: &Answers, config: &ProfileConfig) -> Vec<Insight> 
     let variants = answers.columns.iter().enumerate().filter_map(|(index, column)| {
         let values = answers.most_frequent(index, config.top_values?)?;
         let found = Spellings::of(values, answers.count(index, &Statistic::Distinct))?;
-        Some(Insight {
-            severity: FindingSeverity::Info,
-            code: "spelling_variants".into(),
-            message: found.note(&column.name).into(),
-            column: Some(Arc::clone(&column.name)),
-            component: "profile".into(),
-            score: None,
-            evidence: Vec::new(),
-        })
+        Some(of_profile("spelling_variants", &column.name, found.note(&column.name)))
     });
     variants.collect()
+}
+
+/// Returns an insight for each dimension whose strings represent dates or decimal numbers.
+fn text_forms(answers: &Answers, config: &ProfileConfig) -> Vec<Insight> {
+    let forms = answers.columns.iter().enumerate().filter_map(|(index, column)| {
+        let values = answers.most_frequent(index, config.top_values?)?;
+        let note = text_forms::note(&column.name, values)?;
+        Some(of_profile("text_form", &column.name, note))
+    });
+    forms.collect()
+}
+
+/// Returns a light insight of the profile itself, not of a check.
+fn of_profile(code: &str, column: &Arc<str>, message: String) -> Insight {
+    Insight {
+        severity: FindingSeverity::Info,
+        code: code.into(),
+        message: message.into(),
+        column: Some(Arc::clone(column)),
+        component: "profile".into(),
+        score: None,
+        evidence: Vec::new(),
+    }
 }

@@ -56,7 +56,7 @@ pub fn empty(name: &str) -> Vec<(String, String)> {
         "\
 {}
 warehouse:
-  type: duckdb                      # or postgres, mysql, sqlite
+  type: duckdb                      # or postgres, mysql, sqlite, spark; bigquery, snowflake … with `adbc`
   path: \":memory:\"                  # or a file of the project: data/shop.duckdb
   # Runs at each start. A folder of Parquet or CSV files becomes tables like this:
   # init:

@@ -221,7 +221,10 @@ async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -
         print_error("raw: the deviation as the detector computes it; score: the deviation from 0 to 1\n");
     }
     if run.series.iter().flat_map(|series| &series.points).any(|point| !point.is_complete) {
-        print_error("incomplete: rows may follow, because the step contains the current time or is later\n");
+        print_error(
+            "incomplete: rows may follow, because the step contains the end of the data or the current time, or is \
+             later\n",
+        );
     }
     print_unjudged(&run);
     Ok(())

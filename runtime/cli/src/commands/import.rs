@@ -87,7 +87,8 @@ pub struct FormatArguments {
     /// Write the project to this folder, which must not contain a project
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// The type of the warehouse, whose SQL the model contains: duckdb, postgres, mysql, sqlite …
+    /// The type of the warehouse, whose SQL the model contains: duckdb, postgres, mysql, sqlite, spark, snowflake,
+    /// bigquery, redshift, databricks, trino, clickhouse or flightsql
     #[arg(long, value_name = "TYPE", default_value = "duckdb")]
     pub warehouse: String,
     /// Print one JSON object instead of text
@@ -158,7 +159,7 @@ pub fn run(arguments: &ImportArguments, terminal: Terminal) -> Result<bool, Fail
     Ok(!is_empty)
 }
 
-/// Returns the text of the project file. The owner of the project adds the location of the tables.
+/// Returns the text of the project file. The owner of the project adds the location of the tables, or the driver.
 fn settings(name: &str, warehouse: &str) -> String {
     let settings = WarehouseSettings { kind: warehouse.to_owned(), ..WarehouseSettings::default() };
     project_file::settings(name, &settings)

@@ -255,6 +255,19 @@ impl<'a> Section<'a> {
         self.checked_as(key, ValueKind::Scalar, wanted, read)
     }
 
+    /// Reads a name. `known` are the names that editors offer, and `pattern` the form of all others.
+    pub(super) fn name(
+        &mut self,
+        key: &'static str,
+        known: &[&str],
+        pattern: &'static str,
+        is_name: impl Fn(&str) -> bool,
+    ) -> Option<String> {
+        let kind = ValueKind::WordsOr(known.iter().map(|word| (*word).to_owned()).collect(), pattern);
+        let wanted = format!("one of {}", known.join(", "));
+        self.checked_as(key, kind, &wanted, |text| is_name(text).then(|| text.to_owned()))
+    }
+
     fn checked_as<T>(
         &mut self,
         key: &'static str,

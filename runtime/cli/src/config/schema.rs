@@ -7,6 +7,7 @@
 use terrane_compiler::project::schema::{False, FileKind, Literal, Others, Schema, schema};
 
 use super::reader::Collected;
+use super::sections::WAREHOUSES;
 use super::settings::{ValueKind, about, default_of};
 use super::{Environment, collect};
 
@@ -37,7 +38,19 @@ pub fn project_schema() -> Schema {
     if let Some(plugins) = whole.properties.get_mut("plugins") {
         plugins.items = plugins.properties.get("list").and_then(|list| list.items.clone());
     }
+    if let Some(warehouse) = whole.properties.get_mut("warehouse") {
+        warehouse.any_of = vec![of_known_type(), Schema { required: vec!["adbc".to_owned()], ..Schema::default() }];
+    }
     whole.closed()
+}
+
+/// Returns the schema of a warehouse without a driver. Only a driver's dialect can be another component of the
+/// operator.
+fn of_known_type() -> Schema {
+    let words = of_kind(&ValueKind::Words(WAREHOUSES.iter().map(|word| (*word).to_owned()).collect()));
+    let from_environment = Schema { pattern: Some(r"\$\{"), ..Schema::of_types(&["string"]) };
+    let any_of = vec![words, from_environment, Schema::of_types(&["null"])];
+    Schema::default().with("type", Schema { any_of, ..Schema::default() })
 }
 
 /// Returns the schema of the value of a key.
@@ -78,6 +91,13 @@ fn of_kind(kind: &ValueKind) -> Schema {
         ValueKind::Words(words) => {
             Schema { values: words.iter().map(|word| literal(word)).collect(), ..Schema::default() }
         }
+        ValueKind::WordsOr(words, pattern) => Schema {
+            any_of: vec![
+                of_kind(&ValueKind::Words(words.clone())),
+                Schema { pattern: Some(pattern), ..Schema::of_types(&["string"]) },
+            ],
+            ..Schema::default()
+        },
         ValueKind::Scalar => scalar(),
         ValueKind::Scalars => Schema::list(scalar()),
         ValueKind::Mapping => Schema::of_types(&["object"]),
@@ -169,6 +189,12 @@ mod tests {
         assert_eq!(find(&schema, "server.port").unwrap().default, Some(Literal::Number(8_000)));
         let access = &accepted("warehouse.file_access")[0].values;
         assert!(access.contains(&Literal::Text("project".into())), "{access:?}");
+        let known = &accepted("warehouse.type")[0].any_of;
+        assert!(known[0].values.contains(&Literal::Text("bigquery".into())), "{known:?}");
+        assert_eq!(known[1].pattern, Some("^[a-z0-9_-]+$"));
+        let without_driver = &find(&schema, "warehouse").unwrap().any_of;
+        assert_eq!(without_driver[0].properties["type"].any_of[0].values.len(), WAREHOUSES.len());
+        assert_eq!(without_driver[1].required, ["adbc"]);
         assert!(accepted("warehouse.init")[0].items.is_some());
         assert!(accepted("cache.enabled")[0].values.contains(&Literal::Boolean(true)));
         let untyped = untyped(&schema, "");

@@ -37,7 +37,7 @@ pub(super) const DEFAULT_STATE: &str = "sqlite://.terrane/state.db";
 const DEFAULT_JOBS: &str = ".terrane/jobs";
 
 /// Warehouses that this program connects to. Those after the first five need a driver in `warehouse.adbc`.
-const WAREHOUSES: &[&str] = &[
+pub(crate) const WAREHOUSES: &[&str] = &[
     "duckdb",
     "postgres",
     "mysql",
@@ -254,15 +254,12 @@ fn folders(s: &mut Section<'_>) -> Folders {
 }
 
 fn warehouse(s: &mut Section<'_>) -> WarehouseConfig {
-    let wanted = format!("a warehouse: {}", WAREHOUSES.join(", "));
     // The operator's own dialect component may have a different name, so unknown names are accepted here.
     let is_name = |text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c))
     };
     WarehouseConfig {
-        kind: s
-            .checked("type", &wanted, |text| is_name(text).then(|| text.to_owned()))
-            .unwrap_or_else(|| "duckdb".to_owned()),
+        kind: s.name("type", WAREHOUSES, r"^[a-z0-9_-]+$", is_name).unwrap_or_else(|| "duckdb".to_owned()),
         place: s.place("type").or_else(|| s.place("url")),
         path: s.text_with_place("path"),
         url: s.secret("url"),

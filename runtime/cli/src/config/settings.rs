@@ -69,6 +69,8 @@ pub(super) enum ValueKind {
     /// A number of bytes: an integer, or a number with a unit, such as `10GB`.
     Size,
     Words(Vec<String>),
+    /// One of the words, or another name that matches the pattern.
+    WordsOr(Vec<String>, &'static str),
     /// One value in the notation that the reference describes.
     Scalar,
     /// A list of such values.

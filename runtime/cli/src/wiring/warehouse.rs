@@ -20,7 +20,7 @@ use terrane_warehouse::{
 };
 
 use super::{WarehouseUse, mark, preaggregations};
-use crate::config::{WarehouseConfig, WithPlace};
+use crate::config::{WAREHOUSES, WarehouseConfig, WithPlace};
 use crate::failure::Failure;
 use crate::project::Project;
 
@@ -32,11 +32,14 @@ const CONNECT_TIMEOUT_SECONDS: u64 = 5;
 const KNOWN: &str =
     "Write duckdb, postgres, mysql (also for MariaDB), sqlite or spark, or name a driver in `warehouse.adbc`.";
 
-/// Checks that this version connects to warehouses of a type.
+/// Checks that this version connects to warehouses of a type, with or without a driver.
 pub(super) fn check_type(kind: &str) -> Result<(), Failure> {
-    match kind {
-        "duckdb" | "postgres" | "mysql" | "sqlite" | "spark" => Ok(()),
-        other => Err(Failure::new(format!("unknown warehouse type `{other}`")).hint(KNOWN)),
+    match WAREHOUSES.contains(&kind) {
+        true => Ok(()),
+        false => {
+            let hint = format!("Write one of {}.", WAREHOUSES.join(", "));
+            Err(Failure::new(format!("unknown warehouse type `{kind}`")).hint(hint))
+        }
     }
 }
 

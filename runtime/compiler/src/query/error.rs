@@ -196,6 +196,8 @@ pub enum QueryError {
     Ungrouped { field: Arc<str> },
     #[error("the dialect `{dialect}` has no template for `{op}`{}", ty.map(|ty| format!(" on {ty:?}")).unwrap_or_default())]
     DialectLacks { dialect: Arc<str>, op: &'static str, ty: Option<LogicalType> },
+    #[error("`{member}` needs `{op}`, which the dialect `{dialect}` does not have")]
+    AggregateUnsupported { member: Arc<str>, dialect: Arc<str>, op: &'static str, hint: &'static str },
     #[error("cube `{cube}` is closed {why}")]
     ClosedCube { cube: Arc<str>, why: &'static str },
     #[error("`{member}` is masked: it can be selected, but not filtered, ordered or combined")]
@@ -250,6 +252,7 @@ impl QueryError {
             | QueryError::ClosedCube { cube: name, .. }
             | QueryError::Masked { member: name }
             | QueryError::Covered { member: name }
+            | QueryError::AggregateUnsupported { member: name, .. }
             | QueryError::NotPreAggregated { cube: name, .. } => vec![name],
             QueryError::Empty
             | QueryError::TooDeep { .. }

@@ -1,12 +1,17 @@
 //! Measures whose aggregate the warehouse's dialect cannot write.
 //!
-//! In: a model with its column types, and the dialect's profile. Out: a warning for each such measure, since other
-//! members can be served. Not here: operators of queries, which are known only when a query arrives.
+//! In: a model with its column types, or the plan of a query, and the dialect's profile. Out: a warning for each such
+//! measure of the model, since other members can be served; an error for such a value of a query. Not here: other
+//! operators of queries, whose error the printer makes.
+
+use std::sync::Arc;
 
 use super::aggregate_call::{approximates_percentiles, missing_template};
 use super::dialect_profile::DialectProfile;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::model::{Aggregate, AggregateFunction, Cube, Measure, MeasureKind, Model, SqlPart};
+use crate::plan::LogicalPlan;
+use crate::query::QueryError;
 
 /// Returns a warning for every measure that queries of this warehouse cannot use. Each place is reported once,
 /// although cubes that extend another cube share its measures.
@@ -20,6 +25,28 @@ pub fn missing_templates(model: &Model, profile: &DialectProfile) -> Vec<Diagnos
         }
     }
     missing
+}
+
+/// Returns the error of a statement that the dialect has no template for. If the template is that of an aggregate, the
+/// error names the value of the query that needs it.
+pub(crate) fn refusal(error: QueryError, plan: &LogicalPlan<'_>, profile: &DialectProfile) -> QueryError {
+    let QueryError::DialectLacks { dialect, .. } = &error else { return error };
+    let lacking = plan.values.iter().find_map(|value| {
+        let of_value = value.expression.aggregates();
+        let aggregates = of_value.into_iter().filter_map(|index| plan.aggregates.get(index));
+        let mut found =
+            aggregates.filter_map(|planned| Some((planned.aggregate, missing_template(planned.aggregate, profile)?)));
+        found.next().map(|(aggregate, op)| (Arc::clone(&value.key), aggregate, op))
+    });
+    let Some((member, aggregate, op)) = lacking else { return error };
+    let hint = match aggregate.function {
+        AggregateFunction::CountDistinctApprox => "Change the measure to `type: count_distinct`.",
+        AggregateFunction::Percentile(..) if approximates_percentiles(profile) => {
+            "Add `approximate: true` to the measure if an approximate value is good enough."
+        }
+        _ => "Query other measures, or change the type of the measure.",
+    };
+    QueryError::AggregateUnsupported { member, dialect: Arc::clone(dialect), op, hint }
 }
 
 fn of_measure(cube: &Cube, measure: &Measure, profile: &DialectProfile) -> Option<Diagnostic> {

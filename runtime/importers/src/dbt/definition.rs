@@ -5,6 +5,7 @@
 
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Span;
+use terrane_compiler::types::WindowLength;
 
 pub(super) struct SemanticModel {
     pub(super) name: String,
@@ -96,11 +97,20 @@ pub(super) enum MetricKind {
         expr: String,
         inputs: Vec<MetricInput>,
     },
-    /// The sum over all rows up to each period.
-    RunningTotal(CumulativeInput),
+    /// A value over the rows up to each period.
+    Cumulative(CumulativeInput, Accumulation),
 }
 
-/// The input of a running total: a measure, or a simple metric.
+/// The rows of a cumulative metric at each period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Accumulation {
+    /// All rows up to the period.
+    RunningTotal,
+    /// The rows of this length before the end of the period.
+    Window(WindowLength),
+}
+
+/// The input of a cumulative metric: a measure, or a simple metric.
 pub(super) enum CumulativeInput {
     Measure(MeasureInput),
     Metric(MetricInput),

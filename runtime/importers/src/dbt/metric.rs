@@ -5,8 +5,11 @@
 
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::yaml::{Node, NodeValue};
+use terrane_compiler::types::WindowLength;
 
-use super::definition::{CumulativeInput, Measure, MeasureInput, Metric, MetricInput, MetricKind, Wording};
+use super::definition::{
+    Accumulation, CumulativeInput, Measure, MeasureInput, Metric, MetricInput, MetricKind, Wording,
+};
 use super::legacy::{filters, is_disabled, named, reject, wording};
 use super::{legacy, nested};
 use crate::entry::{Entry, is_template};
@@ -199,22 +202,20 @@ fn derived(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diagnos
     Some(MetricKind::Derived { expr, inputs })
 }
 
-/// Reads a cumulative metric. A metric with a window, or one that restarts in each period, has no counterpart.
+/// Reads a cumulative metric. A metric that restarts in each period has no counterpart.
 fn cumulative(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diagnostic>) -> Option<MetricKind> {
     let inner = parameters.node("cumulative_type_params");
     let inner = inner.and_then(|node| Entry::open(node, format!("`cumulative_type_params` of {}", entry.what)));
-    let has = |key: &str| parameters.has(key) || inner.as_ref().is_some_and(|inner| inner.has(key));
-    const WINDOW: &str =
-        "Declare a measure over the same column with a window, such as `rolling_window: {trailing: 28 day}`.";
-    const PERIOD: &str = "Query the metric over the range itself (`time_range`), or compute it in the client.";
-    for (key, reason, cure) in
-        [("window", "it has a moving window", WINDOW), ("grain_to_date", "it restarts in each period", PERIOD)]
-    {
-        if has(key) {
-            reject(entry, &format!("{reason} (`{key}`)"), cure, findings);
-            return None;
-        }
+    let node = |key: &str| inner.as_ref().and_then(|inner| inner.node(key)).or_else(|| parameters.node(key));
+    if node("grain_to_date").is_some() {
+        let cure = "Query the metric over the range itself (`time_range`), or compute it in the client.";
+        reject(entry, "it restarts in each period (`grain_to_date`)", cure, findings);
+        return None;
     }
+    let accumulation = match node("window") {
+        None => Accumulation::RunningTotal,
+        Some(node) => Accumulation::Window(window(entry, node, findings)?),
+    };
     let period = inner.as_ref().and_then(|inner| legacy::kind(inner, "period_agg"));
     let period = period.or_else(|| legacy::kind(parameters, "period_agg"));
     if period.as_deref() != Some("last") {
@@ -229,5 +230,25 @@ fn cumulative(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diag
         Some(node) => CumulativeInput::Metric(metric_input(entry, Some(node), "input_metric", findings)?),
         None => CumulativeInput::Measure(measure_input(entry, parameters, findings)?),
     };
-    Some(MetricKind::RunningTotal(input))
+    Some(MetricKind::Cumulative(input, accumulation))
+}
+
+/// Reads the length of a window: `28 days`, or a mapping with `count` and `granularity`.
+fn window(entry: &Entry<'_>, node: &Node, findings: &mut Vec<Diagnostic>) -> Option<WindowLength> {
+    let text = match &node.value {
+        NodeValue::Scalar { text, .. } => text.to_string(),
+        _ => {
+            let parts = Entry::open(node, format!("`window` of {}", entry.what));
+            let part = |key: &str| parts.as_ref().and_then(|parts| parts.word(key)).unwrap_or_default();
+            format!("{} {}", part("count"), part("granularity"))
+        }
+    };
+    let found = WindowLength::parse(&text).ok().filter(|length| *length != WindowLength::Unbounded);
+    if found.is_none() {
+        let text = text.trim();
+        let cure =
+            "Declare a measure over the same column with a window, such as `rolling_window: {trailing: 28 day}`.";
+        reject(entry, &format!("its window `{text}` is not an integer and a unit"), cure, findings);
+    }
+    found
 }

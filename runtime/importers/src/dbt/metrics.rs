@@ -8,9 +8,10 @@ use std::collections::HashMap;
 
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::types::WindowLength;
 
 use super::cubes::wording;
-use super::definition::{CumulativeInput, MeasureInput, Metric, MetricInput, MetricKind};
+use super::definition::{Accumulation, CumulativeInput, MeasureInput, Metric, MetricInput, MetricKind};
 use super::filter::{Condition, Untranslatable, condition};
 use super::scope::ProjectScope;
 use crate::draft::{CubeDraft, MEASURES, Member, MetricDraft, Reference};
@@ -25,6 +26,8 @@ const MAX_CHARACTERS: usize = 20_000;
 /// The largest numbers of expressions that one metric and all metrics need. Inputs with filters multiply at each level.
 const MAX_STEPS: usize = 256;
 const MAX_ALL_STEPS: usize = 50_000;
+/// The types of measures that can have a rolling window.
+const ROLLING: [&str; 7] = ["count", "count_distinct", "count_distinct_approx", "sum", "avg", "min", "max"];
 
 pub(super) fn metrics(
     metrics: &[Metric],
@@ -164,9 +167,13 @@ impl Builder<'_> {
         }
         let filters: Vec<String> = others.iter().chain(&metric.filters).cloned().collect();
         let expression = match &metric.kind {
-            MetricKind::Simple(measure) => self.measure(measure, &filters, false)?,
-            MetricKind::RunningTotal(CumulativeInput::Measure(measure)) => self.measure(measure, &filters, true)?,
-            MetricKind::RunningTotal(CumulativeInput::Metric(input)) => self.running_total(input, &filters)?,
+            MetricKind::Simple(measure) => self.measure(measure, &filters, None)?,
+            MetricKind::Cumulative(CumulativeInput::Measure(measure), accumulation) => {
+                self.measure(measure, &filters, Some(*accumulation))?
+            }
+            MetricKind::Cumulative(CumulativeInput::Metric(input), accumulation) => {
+                self.accumulated(input, &filters, *accumulation)?
+            }
             MetricKind::Ratio(numerator, denominator) => {
                 let (numerator, denominator) =
                     (self.input(numerator, &filters, depth)?, self.input(denominator, &filters, depth)?);
@@ -208,8 +215,13 @@ impl Builder<'_> {
         self.expression(metric, &filters, depth + 1)
     }
 
-    /// Returns the running total of a simple metric.
-    fn running_total(&mut self, input: &MetricInput, filters: &[String]) -> Result<Expression, Untranslatable> {
+    /// Returns the accumulated value of a simple metric.
+    fn accumulated(
+        &mut self,
+        input: &MetricInput,
+        filters: &[String],
+        accumulation: Accumulation,
+    ) -> Result<Expression, Untranslatable> {
         let metric = self.by_name.get(input.name.as_str()).copied();
         let Some(MetricKind::Simple(measure)) = metric.map(|metric| &metric.kind) else {
             return Err(Untranslatable {
@@ -219,7 +231,7 @@ impl Builder<'_> {
         };
         let own = metric.map(|metric| metric.filters.as_slice()).unwrap_or_default();
         let filters: Vec<String> = filters.iter().chain(&input.filters).chain(own).cloned().collect();
-        self.measure(measure, &filters, true)
+        self.measure(measure, &filters, Some(accumulation))
     }
 
     /// Returns the expression for a measure with filters: the name of a measure with these filters in its cube.
@@ -227,7 +239,7 @@ impl Builder<'_> {
         &mut self,
         input: &MeasureInput,
         filters: &[String],
-        is_running: bool,
+        accumulation: Option<Accumulation>,
     ) -> Result<Expression, Untranslatable> {
         let (cube, name) = self.scope.measure(&input.name).ok_or_else(|| Untranslatable {
             reason: format!("it needs the measure `{}`, which is not imported", input.name),
@@ -241,9 +253,9 @@ impl Builder<'_> {
             }
         }
         let reference = Reference { cube: cube.name.clone(), member: Some(name.to_owned()) };
-        let reference = match conditions.is_empty() && !is_running {
+        let reference = match conditions.is_empty() && accumulation.is_none() {
             true => reference,
-            false => self.variant(reference, conditions, is_running)?,
+            false => self.variant(reference, conditions, accumulation)?,
         };
         let text = format!("{}.{}", reference.cube, reference.member.as_deref().unwrap_or_default());
         self.needs.push(reference);
@@ -259,7 +271,7 @@ impl Builder<'_> {
         &mut self,
         reference: Reference,
         conditions: Vec<Condition>,
-        is_running: bool,
+        accumulation: Option<Accumulation>,
     ) -> Result<Reference, Untranslatable> {
         let missing = || Untranslatable {
             reason: format!("it needs {reference}, which is not imported"),
@@ -273,8 +285,10 @@ impl Builder<'_> {
         for key in ["type", "sql", "percentile"] {
             measure.yaml.get(key).into_iter().for_each(|value| yaml.set(key, value.clone()));
         }
-        if is_running {
-            running(&mut yaml, &reference)?;
+        match accumulation {
+            None => {}
+            Some(Accumulation::RunningTotal) => running(&mut yaml, &reference)?,
+            Some(Accumulation::Window(length)) => rolling(&mut yaml, length, &reference)?,
         }
         if !conditions.is_empty() {
             let filters = conditions.iter().map(|condition| Yaml::map([("sql", Yaml::text(&*condition.sql))]));
@@ -321,9 +335,22 @@ fn running(yaml: &mut Yaml, reference: &Reference) -> Result<(), Untranslatable>
     Ok(())
 }
 
+/// Adds a rolling window to a measure.
+fn rolling(yaml: &mut Yaml, length: WindowLength, reference: &Reference) -> Result<(), Untranslatable> {
+    let ty = yaml.get("type").and_then(Yaml::as_text).unwrap_or_default();
+    if !ROLLING.contains(&ty) {
+        return Err(Untranslatable {
+            reason: format!("a window has no `{ty}`, which {reference} is"),
+            cure: "Use a count, a sum, an average, a minimum or a maximum.",
+        });
+    }
+    yaml.set("rolling_window", Yaml::map([("trailing", Yaml::text(length.to_string()))]));
+    Ok(())
+}
+
 /// Returns true if two measures compute the same value.
 fn is_same(left: &Yaml, right: &Yaml) -> bool {
-    ["type", "sql", "filters", "from", "percentile"].iter().all(|key| left.get(key) == right.get(key))
+    ["type", "sql", "filters", "from", "percentile", "rolling_window"].iter().all(|key| left.get(key) == right.get(key))
 }
 
 /// Replaces the operands of an expression. Strings and names of functions do not change.

@@ -10,6 +10,7 @@ use terrane_authoring::AuthoringError;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceTree;
 
+use super::include;
 use super::merge::{Merged, merge};
 use super::syntax::{self, Item, Value};
 use crate::finding::{left_out, unread};
@@ -21,8 +22,7 @@ const FILES: FileSelection = FileSelection {
 };
 
 /// The keys at the top level of a file that have no meaning in a project.
-const WITHOUT_MEANING: [&str; 8] = [
-    "include",
+const WITHOUT_MEANING: [&str; 7] = [
     "connection",
     "project_name",
     "new_lookml_runtime",
@@ -85,7 +85,7 @@ impl Items {
             return;
         };
         match syntax::parse(&file) {
-            Ok(items) => items.into_iter().for_each(|item| self.item(item)),
+            Ok(items) => items.into_iter().for_each(|item| self.item(item, path, &folder.paths)),
             Err(mistake) => {
                 let what = format!("{path} was not read: {}", mistake.message);
                 self.findings.push(unread(path, mistake.line, what, "Correct the file."));
@@ -95,8 +95,9 @@ impl Items {
         }
     }
 
-    fn item(&mut self, item: Item) {
+    fn item(&mut self, item: Item, file: &str, paths: &[String]) {
         match item.key.as_str() {
+            "include" => self.findings.extend(include::missing(&item, file, paths)),
             "view" => self.views.push(item),
             "explore" => {
                 self.has_explores = true;

@@ -118,7 +118,8 @@ fn metrics_without_a_counterpart_are_reported_at_their_place() {
   - {name: padded, type: simple, type_params: {measure: {name: revenue, fill_nulls_with: 0, join_to_timespine: true}}}
 ",
     );
-    for line in [2, 3, 4, 5, 8, 9, 10, 11, 12, 13] {
+    assert!(imported.has_metric("week") && imported.codes("models/metrics.yml", 2) == [Code::Changed]);
+    for line in [3, 4, 5, 8, 9, 10, 11, 12, 13] {
         assert!(imported.codes("models/metrics.yml", line).contains(&Code::NotCarriedOver), "{line}");
     }
     assert_eq!(imported.codes("models/metrics.yml", 14), [Code::Changed]);
@@ -126,6 +127,31 @@ fn metrics_without_a_counterpart_are_reported_at_their_place() {
     assert!(imported.file("cubes/orders.yml").contains("type: running_total, sql: amount, from: all"));
     let needs = imported.messages("models/metrics.yml", 11);
     assert!(needs.iter().any(|message| message.contains("metric `growth`, which is not imported")), "{needs:?}");
+}
+
+#[test]
+fn cumulative_windows_become_rolling_measures() {
+    let imported = project(
+        "  - {name: week, type: cumulative, type_params: {measure: revenue, cumulative_type_params: {window: 7 days, period_agg: last}}}
+  - {name: month, type: cumulative, type_params: {measure: order_count, window: {count: 1, granularity: month}, period_agg: last}}
+  - {name: odd, type: cumulative, type_params: {measure: revenue, window: 2 fortnights}}
+  - {name: middle, type: cumulative, type_params: {measure: typical, window: 7 days, period_agg: last}}
+  - {name: by_month, type: cumulative, type_params: {measure: revenue, grain_to_date: month}}
+",
+    );
+    let orders = imported.file("cubes/orders.yml");
+    for line in [
+        "{name: week, type: sum, sql: amount, rolling_window: {trailing: 7 day}}",
+        "{name: month, type: count, rolling_window: {trailing: 1 month}}",
+    ] {
+        assert!(orders.contains(line), "{line}\n{orders}");
+    }
+    assert!(imported.has_metric("week") && imported.has_metric("month"));
+    for (line, reason) in [(4, "`2 fortnights`"), (5, "a window has no `median`"), (6, "`grain_to_date`")] {
+        assert_eq!(imported.codes("models/metrics.yml", line), [Code::NotCarriedOver], "{line}");
+        let messages = imported.messages("models/metrics.yml", line);
+        assert!(messages[0].contains(reason), "{messages:?}");
+    }
 }
 
 #[test]
@@ -164,7 +190,7 @@ fn semantic_models_of_dbt_models_are_read() {
     let orders = imported.file("cubes/orders.yml");
     assert!(orders.contains("{name: order, type: number, sql: order_id, primary_key: true}"), "{orders}");
     assert!(!orders.contains("note"), "{orders}");
-    for metric in ["revenue", "large_revenue", "large_share", "rest", "to_date"] {
+    for metric in ["revenue", "large_revenue", "large_share", "rest", "to_date", "trailing"] {
         assert!(imported.has_metric(metric), "{metric}: {:#?}", imported.report.findings);
     }
     assert_eq!(imported.codes("models/orders.yml", 21), [Code::NotCarriedOver]);

@@ -124,6 +124,24 @@ fn parts_without_a_counterpart_are_reported_at_their_place() {
 }
 
 #[test]
+fn includes_of_missing_files_are_reported_at_their_line() {
+    let model = "include: \"/views/*.view\"
+include: \"../views/orders.view.lkml\"
+include: \"//block/views/users.view\"
+include: \"/views/refunds.view\"
+include: \"sales.dashboard\"
+explore: orders {}
+";
+    let imported =
+        Imported::of(Format::LookMl, &[("models/shop.model.lkml", model), ("views/orders.view.lkml", ORDERS)]);
+    for (line, is_reported) in [(1, false), (2, false), (3, true), (4, true), (5, false)] {
+        let expected = if is_reported { vec![Code::NotCarriedOver] } else { Vec::new() };
+        assert_eq!(imported.codes("models/shop.model.lkml", line), expected, "{line}");
+    }
+    assert!(imported.messages("models/shop.model.lkml", 4)[0].contains("`include: \"/views/refunds.view\"`"));
+}
+
+#[test]
 fn views_that_no_explore_shows_are_closed() {
     let imported = project(JOINED);
     assert!(imported.can_name("users.count") && imported.can_name("orders.count"));

@@ -657,6 +657,8 @@ export interface components {
             type: "count" | "count_distinct" | "count_distinct_approx" | "sum" | "avg" | "min" | "max" | "number" | "running_total";
             /** @description The aggregation of a `number` that is one: `median`, `percentile`, `stddev` or `variance`. Else it is absent. */
             aggregation?: string | null;
+            /** @description The type of a minimum or a maximum over a dimension: `string`, `number`, `time` or `boolean`. Else it is absent. */
+            value_type?: string | null;
             /**
              * @description The range of time around each step of the query's time dimension over which the value is computed. Absent if the
              *     measure has none.

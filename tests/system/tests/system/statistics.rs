@@ -60,6 +60,8 @@ fn holidays_and_a_truncated_day_are_anomalous() {
         let point = points.iter().find(|point| point["time"] == day).unwrap();
         assert_close(&point["score"], (raw.abs() / 5.0).min(1.0), day);
         assert_eq!(point["severity"], severity, "{day}");
+        // The data ends in the morning of the last day.
+        assert_eq!(point["complete"], day != "2014-01-01", "{day}");
     }
 }
 
@@ -109,12 +111,52 @@ fn points_after_the_history_are_scored_by_default() {
 
 #[test]
 fn steps_that_have_not_ended_are_marked() {
-    let range = ["--granularity", "month", "--training-size", "6", "--from", "2014-01-01", "--to", "2200-01-01"];
+    let range = ["--granularity", "month", "--training-size", "6", "--from", "2013-11-01", "--to", "2200-01-01"];
     let run = anomalies(&range);
     let points = run["series"][0]["points"].as_array().unwrap();
     let is_complete: Vec<bool> = points.iter().map(|point| point["complete"].as_bool().unwrap()).collect();
-    assert!(is_complete[0] && is_complete[11] && !is_complete[is_complete.len() - 1], "{is_complete:?}");
+    // The data ends on 2014-01-01.
+    assert!(is_complete[0] && is_complete[1] && !is_complete[2], "{is_complete:?}");
     assert!(is_complete.is_sorted_by(|one, next| one >= next), "{is_complete:?}");
+}
+
+#[test]
+fn step_in_which_the_data_ends_early_is_marked() {
+    let settings = "name: t\nwarehouse: {type: duckdb}\n";
+    let cubes = "cubes:\n  - name: t\n    sql: SELECT DATE '2023-06-01' + i::INTEGER AS at FROM range(0, 378) AS r(i)\n    \
+                 dimensions: [{name: at, type: time, sql: at}]\n    measures: [{name: count, type: count}]\n";
+    let project = Scratch::empty().with("service_project.yml", settings).with("cubes/t.yml", cubes);
+    let arguments = ["--cube", "t", "--measure", "count", "--granularity", "month", "--training-size", "10", "--json"];
+    let run: Value = serde_json::from_str(&call(&["anomaly", "run"], project.path(), &arguments).stdout).unwrap();
+    let points = run["series"][0]["points"].as_array().unwrap();
+    let found: Vec<_> = points.iter().map(|point| (&point["time"], &point["complete"])).collect();
+    let [april, may, june] = ["2024-04-01", "2024-05-01", "2024-06-01"].map(Value::from);
+    assert_eq!(found, [(&april, &true.into()), (&may, &true.into()), (&june, &false.into())]);
+
+    let text = call(&["anomaly", "run"], project.path(), &arguments[..8]);
+    assert!(text.stdout.contains("2024-06-01 (incomplete)"), "{}", text.stdout);
+    assert!(text.stderr.contains("the end of the data"), "{}", text.stderr);
+
+    let page = project.path().join("page.html");
+    let output = call(&["report"], project.path(), &["--out", page.to_str().unwrap(), "--granularity", "month"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("incomplete from 2024-06-01") && page.contains("2024-06-01 (incomplete)"));
+}
+
+#[test]
+fn strings_of_dates_and_decimals_are_an_insight() {
+    let settings = "name: t\nwarehouse: {type: duckdb}\n";
+    let cubes = "cubes:\n  - name: t\n    sql: SELECT * FROM (VALUES ('2024-01-01', '1.5', '10115'), ('2024-01-02', '2', '20095')) \
+                 AS v(at, price, zip)\n    dimensions:\n      - {name: at, type: string, sql: at}\n      \
+                 - {name: price, type: string, sql: price}\n      - {name: zip, type: string, sql: zip}\n";
+    let project = Scratch::empty().with("service_project.yml", settings).with("cubes/t.yml", cubes);
+    let found = profile(project.path(), "t", &[]);
+    let forms = found["insights"].as_array().unwrap().iter().filter(|insight| insight["code"] == "text_form");
+    let forms: Vec<&str> = forms.filter_map(|insight| insight["message"].as_str()).collect();
+    assert_eq!(forms.len(), 2, "{forms:?}");
+    assert!(forms[0].contains("`at` is a string, and its most frequent values are dates"), "{forms:?}");
+    assert!(forms[1].contains("are decimal numbers, such as `1.5`"), "{forms:?}");
 }
 
 #[test]

@@ -140,9 +140,12 @@ fn add_series(contents: &mut Contents, name: &str, run: &AnomalyRun) {
     let drawn: Vec<SeriesPoint> = drawn.iter().map(point).collect();
     let found: Vec<&Point> = points.iter().filter(|point| point.is_anomalous).collect();
     let newest = found.iter().rev().take(MAX_ROWS).rev();
+    let incomplete = points.iter().find(|point| !point.is_complete);
+    let incomplete = incomplete.map(|point| format!("; incomplete from {}", time(point.at_ms, run.granularity)));
+    let incomplete = incomplete.unwrap_or_default();
     contents.anomalies.push(Series {
         measure: name.to_owned(),
-        detector: format!("{}, {history} steps of history", run.detector.kind),
+        detector: format!("{}, {history} steps of history{incomplete}", run.detector.kind),
         found: found.len(),
         points: points.len(),
         svg: series(&format!("{name} by {}", run.granularity), &drawn),
@@ -152,7 +155,7 @@ fn add_series(contents: &mut Contents, name: &str, run: &AnomalyRun) {
 
 fn row(point: &Point, granularity: Granularity) -> Row {
     Row {
-        time: time(point.at_ms, granularity),
+        time: format!("{}{}", time(point.at_ms, granularity), if point.is_complete { "" } else { " (incomplete)" }),
         value: number(point.value),
         expected: number(point.expected),
         lower: number(point.lower_bound),

@@ -9,7 +9,7 @@ use terrane_app::governance::Badges;
 use terrane_app::metadata;
 use terrane_app::ports::governance_records::ArtifactType;
 use terrane_compiler::Access;
-use terrane_compiler::model::{self, AggregateFunction, Fraction, MeasureKind, MetricKind};
+use terrane_compiler::model::{self, AggregateFunction, DimensionType, Fraction, MeasureKind, MetricKind};
 use terrane_compiler::types::WindowLength;
 
 use crate::governance::CertificationBadge;
@@ -228,7 +228,7 @@ fn measure_to_wire<'m>(
         cube: &cube.name,
         r#type: measure_type(&measure.kind),
         aggregation: aggregation(&measure.kind),
-        value_type: cube.extremum_type(measure).map(dimension_type),
+        value_type: cube.extremum_type(measure).map(DimensionType::as_str),
         rolling_window: rolling_window(&measure.kind),
         title: &measure.presentation.title,
         description: description.map(|text| text.to_string()),

@@ -12,7 +12,7 @@ use terrane_compiler::types::Granularity;
 
 use super::bucket::{Bucket, step_ms};
 use super::series::{Unreadable, of_batches};
-use super::value::SeriesValue;
+use crate::domain::SeriesValue;
 
 /// The largest number of units that are read, the newest ones.
 const MAX_UNITS: u64 = 2_000;

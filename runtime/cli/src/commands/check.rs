@@ -141,12 +141,9 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
         problems.extend(unusable_detectors(engine, &problems).await);
     }
     if let Some(engine) = &engine {
-        let found = expectations::check(
-            wiring::subject(engine),
-            &engine.catalog.snapshot(),
-            reported_to_expectations(&problems),
-            &cases,
-        );
+        let snapshot = engine.catalog.snapshot();
+        let reported = reported_to_expectations(&problems);
+        let found = expectations::check(wiring::subject(engine), &snapshot, reported, &cases);
         problems.extend(found.await);
     }
     let checked = match engine.as_ref().filter(|_| arguments.data) {
@@ -194,9 +191,8 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
 
 /// Returns the reported problems that explain refusals of expectations.
 fn reported_to_expectations(problems: &[Diagnostic]) -> Reported {
-    let is_of_warehouse = |problem: &Diagnostic| {
-        is_unread(problem) || [UNREADABLE_MODEL, Code::SourceNotFound].contains(&problem.code)
-    };
+    let is_of_warehouse =
+        |problem: &Diagnostic| is_unread(problem) || [UNREADABLE_MODEL, Code::SourceNotFound].contains(&problem.code);
     Reported {
         has_hook: problems.iter().any(|problem| problem.code == wiring::REQUIRED_REFUSED),
         is_warehouse_incomplete: problems.iter().any(is_of_warehouse),

@@ -350,3 +350,47 @@ policies:
     };
     assert_eq!(sorted(found), sorted(expected.to_vec()));
 }
+
+/// Tests mistakes in parts of one definition, each of which does not hide the others.
+#[test]
+fn mistakes_inside_one_definition_do_not_hide_one_another() {
+    let cubes = "\
+cubes:
+  - name: visits
+    sql_table: visits
+    joins:
+      - {name: nowhere, relationship: many_to_on, sql: \"{CUBE}.a = {nowhere}.a\"}
+    measures:
+      - {name: count, type: count}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: day, type: time, sql: day}
+    pre_aggregations:
+      - {name: one, measures: [zz], time_dimension: day, granularity: day, timezone: Mars}
+      - {name: two, measures: [count], time_dimension: dya, granularity: day, timezone: Mars}
+";
+    let metrics = "metrics:\n  - {name: rate, type: ratio, numerator: visits.zz}\n";
+    let mut tree = SourceTree::default();
+    tree.files.insert("service_project.yml".into(), "name: a\n".into());
+    tree.files.insert("cubes/visits.yml".into(), cubes.into());
+    tree.files.insert("metrics/rate.yml".into(), metrics.into());
+    let mut found: Vec<(String, &str, u32)> = Vec::new();
+    for problem in errors(&tree) {
+        let place = problem.span.as_ref().unwrap();
+        found.push((place.file.to_string(), problem.code.as_str(), place.line));
+    }
+    found.sort_unstable();
+    let cube = |code, line| ("cubes/visits.yml".to_owned(), code, line);
+    let metric = |code| ("metrics/rate.yml".to_owned(), code, 2);
+    let expected = [
+        cube("unknown-cube", 5),
+        cube("unknown-member", 12),
+        cube("unknown-member", 13),
+        cube("unknown-value", 5),
+        cube("wrong-value", 12),
+        cube("wrong-value", 13),
+        metric("missing-field"),
+        metric("unknown-member"),
+    ];
+    assert_eq!(found, expected);
+}

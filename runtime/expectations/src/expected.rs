@@ -25,6 +25,8 @@ pub enum Expected {
         code: String,
         contains: Option<String>,
     },
+    /// A result that could not be read, which is reported.
+    Unread,
 }
 
 /// The keys for the expected result. A case has exactly one of them.
@@ -137,6 +139,7 @@ fn error(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<
         };
         let place = mapping.get("code").unwrap_or(node).origin.span();
         diagnostics.push(Diagnostic::error(Code::UnknownValue, message).hint(hint).at(place));
+        return None;
     }
     Some(Expected::Error { code, contains: text("contains") })
 }

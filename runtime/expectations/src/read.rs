@@ -1,8 +1,8 @@
 //! Reads `tests/*.yml`: a top-level list `tests:`.
 //!
 //! In: the files of a project's `tests` folder. Out: expectations in the order of the files, and a diagnostic for each
-//! that cannot be read or whose query is malformed. Not here: the values of `sql`, `rows` and `error` (`expected`), and
-//! resolving the names of queries (`check`).
+//! part that cannot be read. Such expectations are only checked, and not run. Not here: the values of `sql`, `rows` and
+//! `error` (`expected`), malformed queries (`malformed`), and resolving the names of queries (`check`).
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use serde_json::Value;
 use terrane_app::query::RequestContext;
 use terrane_compiler::SecurityContext;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
-use terrane_compiler::project::yaml::mapping::{Mapping, unknown_key};
-use terrane_compiler::project::yaml::{self, Key, Node, NodeValue, Plain};
+use terrane_compiler::project::yaml::mapping::Mapping;
+use terrane_compiler::project::yaml::{self, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
 use terrane_compiler::text::nearest::likely;
 use terrane_wire::caller::request_of;
@@ -19,7 +19,8 @@ use terrane_wire::caller::request_of;
 use crate::compare::RowOrder;
 use crate::expected::{Expected, expected, problem, row_keys};
 use crate::json_of_yaml::json;
-use crate::refusal::{Refusal, parse};
+use crate::malformed::{ReadableQuery, read_query};
+use crate::refusal::Refusal;
 
 /// The folder of a project for its expectations.
 pub const FOLDER: &str = "tests";
@@ -27,13 +28,16 @@ pub const FOLDER: &str = "tests";
 /// One case.
 #[derive(Debug, Clone)]
 pub struct Expectation {
+    /// The name; empty if it is missing, which is reported.
     pub name: String,
     pub description: Option<String>,
     pub place: Span,
-    /// The caller of the query. It is the operator if the case names no caller.
+    /// The caller of the query. It is the operator if the case names no caller, or one that cannot be read.
     pub caller: RequestContext,
-    /// The body that a client would send.
+    /// The body that a client would send; null if it is missing, which is reported.
     pub query: Value,
+    /// The valid part of a query that is expected to have rows.
+    pub(crate) readable: Option<ReadableQuery>,
     /// The strings of the query with their places.
     pub(crate) words: Vec<(Arc<str>, Span)>,
     /// The keys of the expected rows, each with its first place.
@@ -62,15 +66,13 @@ pub fn read(tree: &SourceTree) -> (Vec<Expectation>, Vec<Diagnostic>) {
             }
         };
         for case in cases(&node, &mut diagnostics) {
-            match expectation(case, &mut diagnostics) {
-                Some(case)
-                    if found.iter().any(|other| other.name == case.name && other.place.file == case.place.file) =>
-                {
-                    let message = format!("duplicate case name `{}`", case.name);
-                    diagnostics.push(problem(message, "Rename one of the cases.").at(case.place));
-                }
-                case => found.extend(case),
+            let Some(case) = expectation(case, &mut diagnostics) else { continue };
+            let is_same = |other: &Expectation| other.name == case.name && other.place.file == case.place.file;
+            if !case.name.is_empty() && found.iter().any(is_same) {
+                let message = format!("duplicate case name `{}`", case.name);
+                diagnostics.push(problem(message, "Rename one of the cases.").at(case.place.clone()));
             }
+            found.push(case);
         }
     }
     (found, diagnostics)
@@ -108,7 +110,7 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
     let field = |name: &str| mapping.get(name);
     let text = |name: &str| mapping.text(name).map(str::to_owned);
     let (name, query) = (text("name"), field("query"));
-    let label = name.as_ref().map_or_else(|| "a case".to_owned(), |name| format!("case `{name}`"));
+    let label = label(name.as_deref().unwrap_or_default());
     let missing = match (&name, query) {
         (Some(_), Some(_)) => None,
         (Some(_), None) => Some((format!("{label} has no `query`"), "Add `query: {measures: [...]}`.")),
@@ -124,22 +126,34 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
     let is_refusal = field("error").is_some() && field("sql").or_else(|| field("rows")).is_none();
     let expected_at =
         ["sql", "rows", "error"].into_iter().find_map(field).map_or_else(|| place.clone(), |node| node.origin.span());
-    let malformed = query.filter(|_| !is_refusal).and_then(|query| malformed_query(&label, query));
-    diagnostics.extend(malformed);
+    let readable = query.filter(|_| !is_refusal).and_then(|query| read_query(&label, query, diagnostics));
     let caller = field("as").map_or_else(|| Some(operator()), |node| caller(&label, node, diagnostics));
-    let (name, caller, query, expected) = (name?, caller?, query?, expected?);
+    // Whether a query is refused may depend on the caller.
+    let expected = expected.filter(|expected| caller.is_some() || !matches!(expected, Expected::Error { .. }));
     Some(Expectation {
-        name,
+        name: name.unwrap_or_default(),
         description: text("description"),
         place,
-        caller,
-        query: json(query),
-        words: words(query),
+        caller: caller.unwrap_or_else(operator),
+        query: query.map_or(Value::Null, json),
+        readable,
+        words: query.map_or_else(Vec::new, words),
         row_keys: field("rows").map_or_else(Vec::new, row_keys),
-        expected,
+        expected: expected.unwrap_or(Expected::Unread),
         expected_at,
         order: if text("ordered").as_deref() == Some("false") { RowOrder::Any } else { RowOrder::Listed },
     })
+}
+
+impl Expectation {
+    /// Returns the name of the case in messages.
+    pub(crate) fn label(&self) -> String {
+        label(&self.name)
+    }
+}
+
+fn label(name: &str) -> String {
+    if name.is_empty() { "a case".to_owned() } else { format!("case `{name}`") }
 }
 
 fn operator() -> RequestContext {
@@ -158,25 +172,8 @@ fn caller(label: &str, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option
     None
 }
 
-/// Returns a diagnostic for a query that a server refuses in any project.
-fn malformed_query(label: &str, query: &Node) -> Option<Diagnostic> {
-    let refusal = Refusal::from(parse(&json(query)).err()?);
-    let path = refusal.body.field("field").and_then(Value::as_str).unwrap_or_default();
-    let (key, value) = at_path(query, path);
-    if let (Some(key), Some(Value::Array(known))) = (key, refusal.body.field("known_fields")) {
-        let known: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
-        return Some(unknown_key(key, &known, &format_args!("the query of {label}")));
-    }
-    let place = value.origin.span();
-    Some(refused(label, &refusal).at(place))
-}
-
 /// Returns the diagnostic for a refused query whose case expects rows.
-pub(crate) fn refused_problem(case: &str, refusal: &Refusal) -> Diagnostic {
-    refused(&format!("case `{case}`"), refusal)
-}
-
-fn refused(label: &str, refusal: &Refusal) -> Diagnostic {
+pub(crate) fn refused(label: &str, refusal: &Refusal) -> Diagnostic {
     let message = format!("the query of {label} is refused: {}", refusal.body.message);
     let subject = refusal.subjects.first().map(|subject| &**subject);
     let meant = subject.and_then(|subject| likely(subject, refusal.nearest.iter().map(|name| &**name)));
@@ -198,30 +195,6 @@ fn words(query: &Node) -> Vec<(Arc<str>, Span)> {
         }
     }
     found
-}
-
-/// Follows a path such as `filters[0].operator` to its last key that the query contains. Returns the last key and its
-/// value.
-fn at_path<'n>(query: &'n Node, path: &str) -> (Option<&'n Key>, &'n Node) {
-    let (mut key, mut node, mut rest) = (None, query, path);
-    loop {
-        let step = match &node.value {
-            NodeValue::Map(map) => map.iter().find_map(|(name, value)| {
-                let rest = rest.trim_start_matches('.').strip_prefix(&*name.text)?;
-                (rest.is_empty() || rest.starts_with(['.', '['])).then_some((Some(name), value, rest))
-            }),
-            NodeValue::List(items) => item_of(rest).and_then(|(index, rest)| Some((None, items.get(index)?, rest))),
-            _ => None,
-        };
-        let Some(next) = step else { return (key, node) };
-        (key, node, rest) = next;
-    }
-}
-
-/// Splits a path such as `[0].operator` into its index 0 and the rest `.operator`.
-fn item_of(path: &str) -> Option<(usize, &str)> {
-    let (index, rest) = path.strip_prefix('[')?.split_once(']')?;
-    Some((index.parse().ok()?, rest))
 }
 
 fn is_boolean(node: &Node) -> bool {

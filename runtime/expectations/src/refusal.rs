@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use terrane_app::query::{QueryRunError, RequestContext};
-use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::query::{QueryError, SemanticQuery};
 use terrane_wire::{ErrorBody, FieldError, query};
 
 use crate::Subject;
@@ -17,6 +17,8 @@ pub struct Refusal {
     pub(crate) subjects: Vec<Arc<str>>,
     /// Known names that resemble the first subject, the nearest first.
     pub(crate) nearest: Vec<Arc<str>>,
+    /// The error, if the query itself is the reason.
+    pub(crate) error: Option<Box<QueryError>>,
     /// True if a required hook did not answer, so it is unknown whether the query would be refused.
     pub(crate) is_policy_unavailable: bool,
 }
@@ -30,14 +32,25 @@ impl From<QueryRunError> for Refusal {
             _ => (Vec::new(), Vec::new()),
         };
         let is_policy_unavailable = matches!(error, QueryRunError::PolicyUnavailable);
-        Refusal { body: ErrorBody::for_operator(error), subjects, nearest, is_policy_unavailable }
+        let query_error = match &error {
+            QueryRunError::Query(error) => Some(Box::new(error.clone())),
+            _ => None,
+        };
+        let body = ErrorBody::for_operator(error);
+        Refusal { body, subjects, nearest, error: query_error, is_policy_unavailable }
     }
 }
 
 impl From<FieldError> for Refusal {
     /// Converts the error of a body that is not a query.
     fn from(error: FieldError) -> Self {
-        Refusal { body: error.into(), subjects: Vec::new(), nearest: Vec::new(), is_policy_unavailable: false }
+        Refusal {
+            body: error.into(),
+            subjects: Vec::new(),
+            nearest: Vec::new(),
+            error: None,
+            is_policy_unavailable: false,
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use terrane_app::projects::{RefusedModels, UNREADABLE_MODEL, refused_models};
 use terrane_app::services::Services;
 use terrane_app::source_check;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
-use terrane_expectations as expectations;
+use terrane_expectations::{self as expectations, Reported};
 
 use super::{Terminal, governance, print, print_error};
 use crate::failure::Failure;
@@ -142,13 +142,9 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
     }
     if let Some(engine) = &engine {
         let snapshot = engine.catalog.snapshot();
-        let unknown = expectations::check_names(&snapshot.model, &snapshot.definitions, &cases);
-        // If the project has errors, queries would be refused because of those errors.
-        if !problems.iter().any(Diagnostic::is_error) {
-            let found = expectations::check(wiring::subject(engine), &cases).await;
-            problems.extend(found.into_iter().filter(|problem| !unknown.contains(problem)));
-        }
-        problems.extend(unknown);
+        let reported = reported_to_expectations(&problems);
+        let found = expectations::check(wiring::subject(engine), &snapshot, reported, &cases);
+        problems.extend(found.await);
     }
     let checked = match engine.as_ref().filter(|_| arguments.data) {
         Some(engine) => {
@@ -191,6 +187,16 @@ pub async fn run(arguments: &CheckArguments, project: Project, terminal: Termina
         compared.map_or(String::new(), |compared| format!("; {} compared", plural(compared, "certified artifact")));
     print(&format!("{}{checked}{compared}\n", summary(engine.as_ref(), &problems)));
     Ok(errors == 0)
+}
+
+/// Returns the reported problems that explain refusals of expectations.
+fn reported_to_expectations(problems: &[Diagnostic]) -> Reported {
+    let is_of_warehouse =
+        |problem: &Diagnostic| is_unread(problem) || [UNREADABLE_MODEL, Code::SourceNotFound].contains(&problem.code);
+    Reported {
+        has_hook: problems.iter().any(|problem| problem.code == wiring::REQUIRED_REFUSED),
+        is_warehouse_incomplete: problems.iter().any(is_of_warehouse),
+    }
 }
 
 /// Returns a warning for each detector that has a fault, except those that are already reported.

@@ -348,6 +348,10 @@ impl PreAggregationReader<'_> {
         time: &Text,
         found: &mut Vec<Diagnostic>,
     ) -> Option<RollupTime> {
+        let zone = match &declared.timezone {
+            Some(zone) => self.zone(zone, found),
+            None => Some(TimeZone::UTC),
+        };
         let dimension = self.dimension(time, "time dimension", found)?;
         if dimension.cube != self.cube.id {
             let message = format!("the time dimension of pre-aggregation `{}` is of another cube", self.name);
@@ -355,13 +359,9 @@ impl PreAggregationReader<'_> {
             found.push(Diagnostic::error(Code::MisplacedMember, message).hint(hint).at(time.span()));
             return None;
         }
-        let zone = match &declared.timezone {
-            Some(zone) => self.zone(zone, found)?,
-            None => TimeZone::UTC,
-        };
         let has_range = declared.build_range.iter().any(Option::is_some);
         let partition = declared.partition_granularity.or(has_range.then_some(Granularity::Year));
-        Some(RollupTime { dimension, granularity: declared.granularity?, partition, zone })
+        Some(RollupTime { dimension, granularity: declared.granularity?, partition, zone: zone? })
     }
 
     fn zone(&self, declared: &Text, found: &mut Vec<Diagnostic>) -> Option<TimeZone> {

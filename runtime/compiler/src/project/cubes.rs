@@ -88,7 +88,8 @@ pub(super) fn cube(
     }
     for item in fields.list("joins") {
         let read = join(item, renderer, fields.diagnostics());
-        note_unread(read.as_ref().is_some_and(|read| read.is_complete), item, unread);
+        let is_known = read.as_ref().is_some_and(|read| read.is_complete || names_cube(read, item));
+        note_unread(is_known, item, unread);
         cube.joins.extend(read);
     }
     for item in fields.list("pre_aggregations") {
@@ -459,6 +460,14 @@ fn join(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Diagnostic>) -> 
     let relationship = relationship.unwrap_or(Relationship::ManyToOne);
     let sql = sql.unwrap_or_else(|| SqlText::placeholder(&name.origin));
     Some(JoinDefinition { name, cube, relationship, sql, always, is_complete })
+}
+
+/// Returns whether the name of a join is the name of its target. Such a name does not become unknown if the join is
+/// incomplete.
+fn names_cube(join: &JoinDefinition, node: &Node) -> bool {
+    let NodeValue::Map(entries) = &node.value else { return false };
+    let is_alias = entries.iter().any(|(key, _)| &*key.text == "cube");
+    !is_alias && name_of(node).is_some_and(|name| name.value == join.name.value)
 }
 
 fn relationship(fields: &mut Fields) -> Option<Relationship> {

@@ -103,31 +103,38 @@ pub(super) fn metric(node: &Node, renderer: &Renderer, diagnostics: &mut Vec<Dia
     }
     let likely = kind.or_else(|| fields.likely_choice("type", &KINDS));
     let is_ratio = likely.map_or(fields.has("numerator"), |kind| kind == MetricKind::Ratio);
-    let body = if is_ratio { ratio(&mut fields, renderer) } else { calculation(&mut fields, renderer) };
-    let is_complete = is_usable && kind.is_some() && body.is_some() && filters.len() == items.len();
     let placeholder = || SqlText::placeholder(&name.origin);
-    let body = body.unwrap_or_else(|| MetricBody::Ratio { numerator: placeholder(), denominator: placeholder() });
+    let expression = if is_ratio { None } else { calculation(&mut fields, renderer) };
+    let (body, is_read) = match expression {
+        Some(expression) => (MetricBody::Expression(expression), true),
+        None => {
+            let sides = if is_ratio { ratio(&mut fields, renderer) } else { [None, None] };
+            let is_read = sides.iter().all(Option::is_some);
+            let [numerator, denominator] = sides.map(|side| side.unwrap_or_else(placeholder));
+            (MetricBody::Ratio { numerator, denominator }, is_read)
+        }
+    };
+    let is_complete = is_usable && kind.is_some() && is_read && filters.len() == items.len();
     let kind = likely.unwrap_or(if is_ratio { MetricKind::Ratio } else { MetricKind::Derived });
     Some(MetricDefinition { name, kind, body, time_grain, filters, wording, is_complete })
 }
 
-fn ratio(fields: &mut Fields, renderer: &Renderer) -> Option<MetricBody> {
+/// Returns the numerator and the denominator, each if it can be read.
+fn ratio(fields: &mut Fields, renderer: &Renderer) -> [Option<SqlText>; 2] {
     let hint = "Write `type: derived`, or replace it by `numerator` and `denominator`.";
-    if misplaced(fields, "expression", hint) {
-        return None;
-    }
-    let numerator = expression(fields, "numerator", renderer);
-    let denominator = expression(fields, "denominator", renderer);
-    Some(MetricBody::Ratio { numerator: numerator?, denominator: denominator? })
+    let is_misplaced = misplaced(fields, "expression", hint);
+    ["numerator", "denominator"]
+        .map(|key| if is_misplaced && !fields.has(key) { None } else { expression(fields, key, renderer) })
 }
 
-fn calculation(fields: &mut Fields, renderer: &Renderer) -> Option<MetricBody> {
+/// Returns the expression, if it can be read and no key of a ratio is set.
+fn calculation(fields: &mut Fields, renderer: &Renderer) -> Option<SqlText> {
     for key in ["numerator", "denominator"] {
         if misplaced(fields, key, "Write `type: ratio`, or replace it by an `expression`.") {
             return None;
         }
     }
-    expression(fields, "expression", renderer).map(MetricBody::Expression)
+    expression(fields, "expression", renderer)
 }
 
 /// Reports a key that belongs to another type of metric. Returns whether the mapping has this key. If so, a missing key

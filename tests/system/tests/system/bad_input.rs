@@ -322,6 +322,50 @@ fn expectation_of_an_unknown_member_is_reported() {
 }
 
 #[test]
+fn all_problems_of_expectations_are_reported_beside_other_errors() {
+    let cases = "\
+tests:
+  - {name: d, query: {measures: [t.count], time_range: sometime}, rows: []}
+  - {name: e, query: {measures: [t.count]}, sql: SELECT nix FROM t}
+  - {name: f, query: {measures: [t.count], limit: -1, timezone: Mars}, rows: [{t.cuont: 1}]}
+  - {query: {measures: [t.cuont]}, rows: []}
+  - {name: g, query: {measures: [t.count], limit: 999999999, order_by: [{field: t.cuont}]}, rows: []}
+  - {name: h, query: {measures: [t.count]}, error: {code: NO_JOIN_PATH}}
+  - {name: i, query: {measures: [bad]}, rows: []}
+";
+    let metrics = "metrics:\n  - {name: bad, type: simple, expression: t.zz}\n";
+    let project = Scratch::project().with("tests/a.yml", cases).with("metrics/z.yml", metrics);
+    let output = run("check", project.path(), &["--json"]);
+    let report: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let problems: Vec<String> = report["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|problem| {
+            format!("{}:{} {}", problem["file"].as_str().unwrap_or_default(), problem["line"], problem["message"])
+        })
+        .collect();
+    let expected = [
+        ("metrics/z.yml:2", "zz"),
+        ("tests/a.yml:2", "sometime"),
+        ("tests/a.yml:3", "SQL of case `e`"),
+        ("tests/a.yml:4", "`limit`"),
+        ("tests/a.yml:4", "`Mars`"),
+        ("tests/a.yml:4", "no key `t.cuont`"),
+        ("tests/a.yml:5", "has no `name`"),
+        ("tests/a.yml:5", "`t.cuont`"),
+        ("tests/a.yml:6", "limit 999999999"),
+        ("tests/a.yml:6", "`t.cuont`"),
+        ("tests/a.yml:7", "its query is valid"),
+    ];
+    for (place, words) in expected {
+        let is_it = |problem: &&String| problem.starts_with(place) && problem.contains(words);
+        assert!(problems.iter().find(is_it).is_some(), "{place} {words}: {problems:#?}");
+    }
+    assert_eq!(problems.len(), expected.len(), "{problems:#?}");
+}
+
+#[test]
 fn impossible_expectation_is_reported() {
     let case = |rest: &str| format!("tests:\n  - name: a\n    query: {{measures: [t.count]}}\n    {rest}\n");
     let refused = "error: {code: INVALID_MEASURE, contains: t.cuont}";

@@ -38,4 +38,5 @@ pub mod services;
 mod shared_reader;
 pub mod source_check;
 mod table_lookup;
+pub mod text_forms;
 pub mod worker;

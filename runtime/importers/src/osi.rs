@@ -200,7 +200,10 @@ impl<'m> Writer<'m> {
                     let what = match measure.kind {
                         MeasureKind::RunningTotal { .. } => "the format has no running totals",
                         MeasureKind::Rolling { .. } => "the format has no rolling windows",
-                        _ => "its aggregation has no name in standard SQL",
+                        MeasureKind::Number(_) => {
+                            "it is computed from a measure that is not exported, or it is too long"
+                        }
+                        MeasureKind::Aggregate(_) => "its aggregation has no name in standard SQL",
                     };
                     let what = format!("measure `{}.{}` is not exported: {what}", cube.name, measure.name);
                     let span = measure.span.clone();
@@ -223,13 +226,18 @@ impl<'m> Writer<'m> {
         let rejected = |reason: &str| format!("metric `{}` is not exported: {reason}", metric.name);
         let cube = self.model.cubes.first()?;
         let printed = Printer { model: self.model, cube, place: Place::Metric }.metric(metric);
-        let what = match (&printed, metric.filters.is_empty()) {
+        let lost = match (&printed, metric.filters.is_empty()) {
             (Some(_), true) => None,
-            (_, false) => Some(rejected("it filters its measures, which the format cannot express")),
-            (None, true) => Some(rejected("it is computed from a measure that is not exported")),
+            (_, false) => Some((
+                "it filters its measures, which the format cannot express",
+                "Write the conditions as filters of measures.",
+            )),
+            (None, true) => {
+                Some(("it is computed from a measure that is not exported", "Define it in the other tool."))
+            }
         };
-        if let Some(what) = what {
-            let cure = "Write the conditions as filters of measures.";
+        if let Some((reason, cure)) = lost {
+            let what = rejected(reason);
             self.findings.extend(metric.span.clone().map(|span| left_out(span, what, cure)));
             return None;
         }

@@ -3,6 +3,8 @@
 //! In: names from the catalog, which are quoted here and nowhere else. Out: statements for DuckDB and PostgreSQL,
 //! with one set of catalog statements for each. Values from rows never become SQL.
 
+use terrane_app::text_forms::TextForm;
+
 use super::column_kind::ColumnKind;
 use super::table::{Column, Table};
 use crate::names::quoted;
@@ -102,179 +104,43 @@ pub(super) fn statistics(of: &Table, columns: &[&Column]) -> String {
     sampled(of, columns, each)
 }
 
-/// The pattern of a day that exists, so that no value ends `CAST` with an error: 2024-02-30 does not match.
-macro_rules! day {
-    () => {
-        "[0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))\
-         |([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29"
-    };
+/// Returns the condition for a value of a form.
+fn is_of(form: &TextForm, name: &str) -> String {
+    format!("trim({name}) SIMILAR TO '{}'", form.pattern.replace('\'', "''"))
 }
-
-/// The pattern of a day that exists, with the parts in the order of `$first`, and `$separator` between them.
-macro_rules! other_day {
-    (day_first, $separator:literal) => {
-        concat!(
-            "((0[1-9]|1[0-9]|2[0-8])",
-            $separator,
-            "(0[1-9]|1[0-2])|(29|30)",
-            $separator,
-            "(0[13-9]|1[0-2])|31",
-            $separator,
-            "(0[13578]|1[02]))",
-            $separator,
-            "[0-9]{4}|29",
-            $separator,
-            "02",
-            $separator,
-            "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
-        )
-    };
-    (month_first, $separator:literal) => {
-        concat!(
-            "((0[1-9]|1[0-2])",
-            $separator,
-            "(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])",
-            $separator,
-            "(29|30)|(0[13578]|1[02])",
-            $separator,
-            "31)",
-            $separator,
-            "[0-9]{4}|02",
-            $separator,
-            "29",
-            $separator,
-            "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
-        )
-    };
-}
-
-/// The pattern of a time of day behind a day.
-macro_rules! time {
-    () => {
-        "[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?"
-    };
-}
-
-/// A form of strings that represent dates or numbers.
-#[derive(Debug)]
-pub(super) struct TextForm {
-    /// The plural noun in notes.
-    pub(super) what: &'static str,
-    /// The type of a dimension of such values.
-    pub(super) ty: &'static str,
-    pub(super) is_number: bool,
-    /// A pattern of SIMILAR TO with the same meaning in both engines.
-    pattern: &'static str,
-    /// The SQL that converts a string of this form. `$column` stands for the column.
-    pub(super) sql: &'static str,
-}
-
-/// The forms, those with more exact types first. If two forms match the same number of values, the first one counts:
-/// `1,234` is a number with thousands separators. If other values of the column have a decimal comma, the form with a
-/// decimal comma matches more values.
-pub(super) const TEXT_FORMS: [TextForm; 12] = [
-    TextForm { what: "dates", ty: "time", is_number: false, pattern: day!(), sql: "CAST($column AS DATE)" },
-    TextForm {
-        what: "timestamps",
-        ty: "time",
-        is_number: false,
-        pattern: concat!("(", day!(), ")", time!()),
-        sql: "CAST($column AS TIMESTAMP)",
-    },
-    TextForm {
-        what: "numbers",
-        ty: "number",
-        is_number: true,
-        pattern: "[-+]?(0|[1-9][0-9]{0,14})([.][0-9]{1,9})?",
-        sql: "CAST($column AS DECIMAL(24, 9))",
-    },
-    TextForm {
-        what: "numbers with commas between thousands",
-        ty: "number",
-        is_number: true,
-        pattern: "[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+([.][0-9]{1,9})?|[-+]?(0|[1-9][0-9]{0,14})([.][0-9]{1,9})?",
-        sql: "CAST(replace($column, ',', '') AS DECIMAL(24, 9))",
-    },
-    TextForm {
-        what: "numbers with a decimal comma",
-        ty: "number",
-        is_number: true,
-        pattern: "[-+]?(0|[1-9][0-9]{0,14}),[0-9]{1,9}",
-        sql: "CAST(replace($column, ',', '.') AS DECIMAL(24, 9))",
-    },
-    TextForm {
-        what: "numbers with points between thousands and a decimal comma",
-        ty: "number",
-        is_number: true,
-        pattern: "[-+]?[1-9][0-9]{0,2}([.][0-9]{3})+,[0-9]{1,9}|[-+]?(0|[1-9][0-9]{0,2}),[0-9]{1,9}",
-        sql: "CAST(replace(replace($column, '.', ''), ',', '.') AS DECIMAL(24, 9))",
-    },
-    TextForm {
-        what: "percentages",
-        ty: "number",
-        is_number: true,
-        pattern: "[-+]?(0|[1-9][0-9]{0,14})([.][0-9]{1,9})? ?[%]",
-        sql: "CAST(replace($column, '%', '') AS DECIMAL(24, 9)) / 100",
-    },
-    TextForm {
-        what: "amounts with the sign of a currency",
-        ty: "number",
-        is_number: true,
-        pattern: "[-+]?[$€£] ?([1-9][0-9]{0,2}(,[0-9]{3})+|0|[1-9][0-9]{0,14})([.][0-9]{1,9})?",
-        sql: "CAST(replace(replace(replace(replace(replace($column, '$', ''), '€', ''), '£', ''), ' ', ''), ',', '') \
-              AS DECIMAL(24, 9))",
-    },
-    TextForm {
-        what: "timestamps with a time zone",
-        ty: "time",
-        is_number: false,
-        pattern: concat!("(", day!(), ")", time!(), "(Z|[-+]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"),
-        sql: "CAST($column AS TIMESTAMP WITH TIME ZONE)",
-    },
-    TextForm {
-        what: "dates with points",
-        ty: "time",
-        is_number: false,
-        pattern: other_day!(day_first, "[.]"),
-        sql: DAY_FIRST,
-    },
-    TextForm {
-        what: "dates with the day first",
-        ty: "time",
-        is_number: false,
-        pattern: other_day!(day_first, "/"),
-        sql: DAY_FIRST,
-    },
-    TextForm {
-        what: "dates with the month first",
-        ty: "time",
-        is_number: false,
-        pattern: other_day!(month_first, "/"),
-        sql: "CAST(substr($column, 7, 4) || '-' || substr($column, 1, 2) || '-' || substr($column, 4, 2) AS DATE)",
-    },
-];
-
-/// The conversion of a date such as `31.01.2024`.
-const DAY_FIRST: &str =
-    "CAST(substr($column, 7, 4) || '-' || substr($column, 4, 2) || '-' || substr($column, 1, 2) AS DATE)";
 
 /// Returns a statement for these numbers of each column: values, distinct values, distinct values ignoring case and
-/// surrounding spaces, and values of each form. The last result of each column is a value that is not a number.
+/// surrounding spaces, and values with surrounding spaces.
 pub(super) fn texts(of: &Table, columns: &[&Column]) -> String {
     let each = columns.iter().map(|column| {
         let name = quoted(&column.name);
-        let is_of = |form: &TextForm| format!("trim({name}) SIMILAR TO '{}'", form.pattern);
-        let forms: Vec<String> =
-            TEXT_FORMS.iter().map(|form| format!("count(CASE WHEN {} THEN 1 END)", is_of(form))).collect();
-        let numbers: Vec<String> = TEXT_FORMS.iter().filter(|form| form.is_number).map(is_of).collect();
         format!(
-            "count({name}), count(DISTINCT {name}), count(DISTINCT lower(trim({name}))), {}, \
-             min(CASE WHEN {} THEN NULL ELSE {name} END)",
-            forms.join(", "),
-            numbers.join(" OR ")
+            "count({name}), count(DISTINCT {name}), count(DISTINCT lower(trim({name}))), \
+             count(CASE WHEN trim({name}) <> {name} THEN 1 END)"
         )
     });
     sampled(of, columns, each)
+}
+
+/// Returns a statement for the number of values of each of these forms, for each column.
+pub(super) fn forms(of: &Table, columns: &[&Column], forms: &[&TextForm]) -> String {
+    let each = columns.iter().flat_map(|column| {
+        let name = quoted(&column.name);
+        forms.iter().map(move |form| format!("count(CASE WHEN {} THEN 1 END)", is_of(form, &name)))
+    });
+    sampled(of, columns, each)
+}
+
+/// Returns a statement for the values of a column that do not have a form, without surrounding spaces. It returns at
+/// most `limit` values.
+pub(super) fn exceptions(of: &Table, column: usize, form: &TextForm, limit: usize) -> String {
+    let name = quoted(&of.columns[column].name);
+    format!(
+        "SELECT DISTINCT trim({name}) FROM (SELECT {name} FROM {} LIMIT {SAMPLE_ROWS}) AS s \
+         WHERE {name} IS NOT NULL AND NOT ({}) ORDER BY 1 LIMIT {limit}",
+        table(of),
+        is_of(form, &name)
+    )
 }
 
 /// Returns a statement for two spellings of one value. Of the values with several spellings, it selects the value with

@@ -34,7 +34,7 @@ pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Di
             head.push((key.to_owned(), Yaml::Text(text)));
         }
     }
-    let access = access(&entry, findings);
+    let mut access = access(&entry, findings);
     if let Some(meta) = entry.node("meta") {
         head.push(("meta".to_owned(), yaml_of(meta)));
     }
@@ -51,9 +51,10 @@ pub(super) fn cube(item: &ModelEntry, scope: &ImportScope, findings: &mut Vec<Di
     let is_unknown =
         extends.is_some() && ["dimensions", "measures", "segments"].iter().any(|key| has_unknown(&entry, key));
     if is_unknown {
-        let what = format!("{} is not imported: an item without a known name may replace an inherited one", entry.what);
-        reader.findings.push(left_out(item.span.clone(), what, "Write the names of its members."));
-        return None;
+        // Cubes that extend this one inherit the policy, but not the visibility.
+        let what = format!("{} is closed: an item without a known name may replace an inherited one", entry.what);
+        reader.findings.push(closed_by_policy(item.span.clone(), what));
+        access.has_policy = true;
     }
     let imported = [&dimensions, &measures, &segments];
     let is_imported = |name: &String| imported.iter().any(|list| list.iter().any(|member| member.name == *name));

@@ -11,8 +11,8 @@ use std::thread;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    Argument, AssignmentExpression, BindingPattern, CallExpression, Expression, ObjectExpression, ObjectPropertyKind,
-    Program, PropertyKey, Statement, TemplateLiteral, VariableDeclaration,
+    Argument, AssignmentExpression, BinaryExpression, BinaryOperator, BindingPattern, CallExpression, Expression,
+    ObjectExpression, ObjectPropertyKind, Program, PropertyKey, Statement, TemplateLiteral, VariableDeclaration,
 };
 use oxc_parser::Parser;
 use oxc_span::{GetSpan as _, SourceType, Span};
@@ -55,6 +55,8 @@ const MEMBERS: [&str; 3] = ["measures", "dimensions", "segments"];
 const EXCLUDES: &str = "excludes";
 /// The key of an item of a collection whose value is computed. A finding has reported the item.
 pub(super) const COMPUTED: &str = "computed in javascript";
+/// The beginning of a value that JavaScript computes. The rest of the value is the code and two braces.
+pub(super) const CODE: &str = "{{ javascript: ";
 /// Old names of keys, each with the new name.
 const RENAMED: [(&str, &str); 5] = [
     ("drill_member_references", "drill_members"),
@@ -382,14 +384,33 @@ impl Reader<'_> {
         items
     }
 
-    /// Returns the text of a string, of a constant, or of a template string without expressions.
+    /// Returns the text of a string, of a constant, of a template string without expressions, or of strings and numbers
+    /// that `+` joins.
     fn plain_text(&self, expression: &Expression<'_>) -> Option<String> {
         match expression.without_parentheses() {
             Expression::StringLiteral(text) => Some(text.value.to_string()),
             Expression::TemplateLiteral(text) if text.expressions.is_empty() => Some(self.template(text)),
             Expression::Identifier(name) => self.constants.get(name.name.as_str()).cloned(),
+            Expression::BinaryExpression(sum) if sum.operator == BinaryOperator::Addition => self.joined(sum),
             _ => None,
         }
+    }
+
+    /// Returns the text of a sum with a string. A sum of numbers is not text.
+    fn joined(&self, sum: &BinaryExpression<'_>) -> Option<String> {
+        let part = |side: &Expression<'_>| match side.without_parentheses() {
+            Expression::NumericLiteral(number) => {
+                let digits = self.source(number.span);
+                digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.to_owned())
+            }
+            Expression::Identifier(_) => None,
+            side => self.plain_text(side),
+        };
+        let is_number = |side: &Expression<'_>| matches!(side.without_parentheses(), Expression::NumericLiteral(_));
+        if is_number(&sum.left) && is_number(&sum.right) {
+            return None;
+        }
+        Some(part(&sum.left)? + &part(&sum.right)?)
     }
 
     /// Returns the text of a template string. Its expressions become `${…}`, as in YAML; constants are replaced by
@@ -424,7 +445,7 @@ impl Reader<'_> {
     /// unknown.
     fn computed(&self, span: Span) -> Node {
         let text = self.shown(span).replace(['{', '}', '\n'], " ");
-        text_node(&format!("{{{{ {text} }}}}"), &self.origin(span))
+        text_node(&format!("{CODE}{text} }}}}"), &self.origin(span))
     }
 
     fn source(&self, span: Span) -> &str {

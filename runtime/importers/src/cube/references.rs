@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use terrane_authoring::names::{Taken, snake};
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 
+use super::javascript::CODE;
 use super::read::ModelEntry;
 use crate::declared::Declared;
 use crate::draft::Reference;
@@ -266,6 +267,12 @@ impl ImportScope {
 
     /// Translates `{{ env_var('NAME') }}`. Other templates need Cube to be rendered.
     fn jinja<'t>(&self, text: &'t str) -> Result<(String, &'t str), Untranslatable> {
+        if text.starts_with(CODE) {
+            return Err(Untranslatable {
+                reason: "its SQL is computed by JavaScript, which is not executed".to_owned(),
+                cure: "Write the SQL as a string.",
+            });
+        }
         let unknown = || Untranslatable {
             reason: "its SQL is a Jinja template".to_owned(),
             cure: "Write the SQL that the template generates.",

@@ -109,11 +109,13 @@ pub(super) fn explore(item: &Merged, scope: &ProjectScope, findings: &mut Vec<Di
         parts.push(part(Fields::open(join, what), alias, view, is_open, &aliases, scope, &mut rules, findings));
     }
     let list = list(&fields);
-    for key in ["extends", "extends__all", "extension", "persist_with", "persist_for"] {
+    for key in ["extends", "extends__all", "extension"] {
         fields.all(key).for_each(drop);
     }
     let cure = "Filter the query.";
     ["always_filter", "conditionally_filter"].iter().for_each(|key| fields.drop_key(key, cure, findings));
+    let cure = "Write `refresh` of the cubes whose rows change.";
+    ["persist_with", "persist_for"].iter().for_each(|key| fields.drop_key(key, cure, findings));
     fields.drop_key("aggregate_table", "Write a pre-aggregation of the cube.", findings);
     fields.finish(findings);
     Some(Explore { name: item.name.clone(), parts, rules, is_open, fields: list })

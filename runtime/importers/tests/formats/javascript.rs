@@ -195,9 +195,39 @@ cube('j', { sql_table: 't', dimensions: { id: { sql: 'id', type: 'number', prima
         assert!(is_closed, "{member}");
     }
     assert!(imported.can_name("a.city") && imported.can_name("g.count"));
-    assert!(imported.model.cube_named("h").is_none(), "`HIDE` may replace members of the extended cube");
+    assert!(imported.is_filtered("h"), "`HIDE` may replace members of the extended cube");
     assert!(!imported.has("i.sum"), "`HIDE` may replace the condition");
     for line in [11, 12] {
         assert_eq!(imported.codes("a.js", line), [Code::NotCarriedOver], "{line}");
     }
+}
+
+#[test]
+fn sql_that_code_computes_is_named_so() {
+    let imported = of(&[(
+        "a.js",
+        "cube('a', { sql_table: 'shop.a', measures: {
+  lost: { sql: foo('x'), type: 'sum' },
+  count: { type: 'count' } } });
+",
+    )]);
+    let found = imported.report.findings.iter().find(|f| f.span.as_ref().is_some_and(|span| span.line == 2)).unwrap();
+    assert!(found.message.contains("computed by JavaScript") && !found.to_string().contains("Jinja"), "{found}");
+}
+
+#[test]
+fn computed_names_leave_out_only_their_members() {
+    let imported = of(&[(
+        "a.js",
+        "cube('a', { sql_table: 'shop.a', dimensions: { id: { sql: 'id', type: 'number', primary_key: true } } });
+cube('b', { extends: a, measures: { ['dyn' + 1]: { type: 'count' }, count: { type: 'count' } } });
+cube('c', { extends: a, measures: { [x()]: { type: 'count' }, count: { type: 'count' } } });
+cube('d', { extends: c, public: true });
+",
+    )]);
+    assert!(imported.can_name("b.dyn1") && imported.can_name("b.count"));
+    assert!(imported.has("c.count") && imported.is_filtered("c") && imported.is_filtered("d"));
+    assert!(
+        imported.codes("a.js", 3).contains(&Code::NotCarriedOver) && imported.codes("a.js", 3).contains(&Code::Closed)
+    );
 }

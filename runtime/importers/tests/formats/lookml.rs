@@ -431,3 +431,13 @@ fn braces_in_strings_of_queries_are_preserved() {
     assert!(imported.has("a.x") && imported.file("cubes/a.yml").contains("'a}b{c' AS x, 'b' AS y"));
     assert!(imported.model.cube_named("c").is_none());
 }
+
+#[test]
+fn caching_of_explores_is_reported() {
+    let explore = "explore: users {\n  persist_with: nightly\n  persist_for: \"1 hour\"\n}\n";
+    let files = [("users.view.lkml", USERS), ("shop.model.lkml", explore)];
+    let imported = Imported::of(Format::LookMl, &files);
+    for line in [2, 3] {
+        assert_eq!(imported.codes("shop.model.lkml", line), [Code::NotCarriedOver], "{line}");
+    }
+}

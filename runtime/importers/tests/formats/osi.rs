@@ -19,6 +19,7 @@ const CUBES: &str = "cubes:
       - {name: paid, type: sum, sql: amount, filters: [{sql: \"{status} = 'paid'\"}]}
       - {name: average, type: number, sql: \"{revenue} / {count}\"}
       - {name: to_date, type: running_total, sql: amount}
+      - {name: to_date_each, type: number, sql: \"{to_date} / {count}\"}
       - {name: secret, type: max, sql: amount, public: false}
     dimensions:
       - {name: id, type: number, sql: id, primary_key: true}
@@ -117,4 +118,14 @@ fn aggregates_of_standard_sql_are_exported() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+}
+
+#[test]
+fn measures_and_metrics_over_windows_name_the_reason_and_the_cure() {
+    let findings: Vec<String> = exported(CUBES).findings.iter().map(ToString::to_string).collect();
+    let of = |name: &str| findings.iter().find(|finding| finding.contains(name)).cloned().unwrap_or_default();
+    let number = of("`orders.to_date_each`");
+    assert!(number.contains("it is computed from a measure that is not exported"), "{number}");
+    let metric = of("metric `accumulated`");
+    assert!(metric.contains("Define it in the other tool.") && !metric.contains("filters"), "{metric}");
 }

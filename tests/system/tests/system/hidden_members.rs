@@ -18,7 +18,7 @@ const HIDDEN_METRICS: &str = "  - {name: cost_rate, type: ratio, numerator: orde
     - {name: nested, type: derived, expression: \"cost_rate * 2\"}\n  - {name: taxes, type: simple, expression: orders.paid}\n  \
     - {name: taxed, type: simple, expression: orders.count, filters: [{member: orders.tax, operator: gt, value: 5}]}\n";
 
-struct Shop {
+pub(crate) struct Shop {
     server: Server,
     seller: String,
     _project: Scratch,
@@ -26,6 +26,11 @@ struct Shop {
 
 impl Shop {
     fn new(has_hidden: bool) -> Shop {
+        Shop::with(has_hidden, "")
+    }
+
+    /// Starts the server of a project with further settings.
+    pub(crate) fn with(has_hidden: bool, further: &str) -> Shop {
         let or = |text: &'static str| if has_hidden { text } else { "" };
         let hidden_rows = if has_hidden { 1_500 } else { 0 };
         let table = format!(
@@ -35,12 +40,12 @@ impl Shop {
         );
         let settings = format!(
             "name: shop\nsecurity: {{anonymous: {{scopes: [read]}}}}\npre_aggregations: {{enabled: true}}\n\
-             warehouse: {{type: duckdb, init: [\"{table}\"]}}\n"
+             warehouse: {{type: duckdb, init: [\"{table}\"]}}\n{further}"
         );
         let cube = format!(
             "cubes:\n  - name: orders\n    sql_table: orders\n    measures:\n      - {{name: count, type: count}}\n      \
              - {{name: revenue, type: sum, sql: amount}}{}\n    dimensions:\n      \
-             - {{name: id, type: number, sql: id, primary_key: true}}\n      - {{name: region, type: string, sql: region}}\n      \
+             - {{name: id, type: number, sql: id, primary_key: true}}\n      - {{name: region, type: string, sql: region, meta: {{searchable: true}}}}\n      \
              - {{name: placed_at, type: time, sql: placed_at}}{}\n    pre_aggregations:\n      \
              - {{name: daily, measures: [count], dimensions: [region], time_dimension: placed_at, granularity: day, \
              partition_granularity: month, refresh: {{every: 1 hour}}}}{}\n",
@@ -66,7 +71,7 @@ impl Shop {
         Shop { server, seller, _project: project }
     }
 
-    fn ask(&self, method: &str, path: &str, body: &Value) -> Answer {
+    pub(crate) fn ask(&self, method: &str, path: &str, body: &Value) -> Answer {
         let body = (*body != Value::Null).then(|| body.to_string());
         request_as(self.server.address, Some(&self.seller), method, path, body.as_deref()).unwrap()
     }

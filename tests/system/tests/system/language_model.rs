@@ -23,14 +23,14 @@ const QUESTION: &str = "how much did shoppers spend in each area";
 
 /// A reply of the model.
 #[derive(Debug, Clone)]
-enum Reply {
+pub(crate) enum Reply {
     /// The content of a message.
     Content(String),
     Status(u16),
     Silence,
 }
 
-fn reply(query: &Value) -> Reply {
+pub(crate) fn reply(query: &Value) -> Reply {
     let words = json!([{"text": "area", "member": "orders.region"}, {"text": "moon", "member": "orders.region"}]);
     Reply::Content(json!({"query": query, "words": words, "clarification": null}).to_string())
 }
@@ -41,13 +41,13 @@ fn revenue_by(dimension: &str) -> Value {
 }
 
 /// A server with the interface of a chat model. After the end of its script, it repeats the last reply.
-struct Model {
-    address: SocketAddr,
+pub(crate) struct Model {
+    pub(crate) address: SocketAddr,
     received: Arc<Mutex<Vec<Received>>>,
 }
 
 impl Model {
-    fn start(script: Vec<Reply>) -> Model {
+    pub(crate) fn start(script: Vec<Reply>) -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let received = Arc::<Mutex<Vec<Received>>>::default();
@@ -75,7 +75,7 @@ impl Model {
         Model { address, received }
     }
 
-    fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }
 }

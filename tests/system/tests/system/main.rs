@@ -20,6 +20,7 @@ mod governed_records;
 mod graphql;
 mod graphql_attacks;
 mod hidden_members;
+mod hidden_words;
 mod import;
 mod init;
 mod interface;

@@ -101,6 +101,11 @@ pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
     if function.over.is_some() {
         return Err(unsupported(&format!("the window over {name}")));
     }
+    if matches!(name.as_str(), "PERCENTILE_CONT" | "PERCENTILE_DISC" | "QUANTILE_CONT" | "QUANTILE") {
+        let hint = "Write a measure with `type: percentile` and `percentile: 0.95`, and use it in the number as `{measure}`.";
+        let message = format!("{name} cannot be used in a number measure");
+        return Err(Problem::new(Code::UnsupportedAggregate, message, hint));
+    }
     if !function.within_group.is_empty() || function.null_treatment.is_some() {
         return Err(unsupported(&format!("{name} with an order")));
     }

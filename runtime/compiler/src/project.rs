@@ -242,10 +242,8 @@ fn list_without_key(file: &SourceFile, node: &Node) -> Diagnostic {
 /// Returns the words that look like names in a file that could not be parsed.
 pub fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
     text.match_indices("name:").filter_map(|(at, found)| {
-        let name: &str = text[at + found.len()..]
-            .trim_start_matches([' ', '"', '\''])
-            .split(|c: char| !(c.is_alphanumeric() || c == '_'))
-            .next()?;
+        let name: &str =
+            text[at + found.len()..].trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
         (!name.is_empty()).then(|| name.into())
     })
 }

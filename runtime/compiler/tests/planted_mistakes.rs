@@ -286,40 +286,6 @@ fn exactly_the_planted_mistakes_are_reported() {
 }
 
 #[test]
-fn mistakes_of_syntax_hide_only_their_own_entry() {
-    let tree = example();
-    let sites = sites(&tree);
-    let leaves = ["measures", "dimensions", "segments", "joins", "metrics", "policies", "columns"];
-    for case in 1..=CASES {
-        let mut random = Random(case.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let broken = &sites[random.below(sites.len())];
-        let value = ["a: b", "\"open", "[open", "@open", "{{ open }}"][random.below(5)];
-        let is_leaf = leaves.contains(&broken.list) && broken.entry("description").is_none();
-        let Some(mistake) = broken.insert("description", value, "yaml-syntax").filter(|_| is_leaf) else { continue };
-        let mut mistakes = vec![mistake];
-        let mut places = BTreeSet::new();
-        while mistakes.len() < 3 {
-            let site = &sites[random.below(sites.len())];
-            // A mistake of an entry is hidden by that of its syntax. Names of the broken entry are unknown.
-            if site.file == broken.file && site.node.origin.offset == broken.node.origin.offset {
-                continue;
-            }
-            let Some(other) = plant(site, &mut random) else { continue };
-            if places.insert((other.file.clone(), other.place.clone())) {
-                mistakes.push(other);
-            }
-        }
-        let mut expected: Vec<&str> = mistakes.iter().map(|mistake| mistake.code).collect();
-        let found = errors(&with_mistakes(&tree, mistakes.clone()));
-        let mut codes: Vec<&str> = found.iter().map(|diagnostic| diagnostic.code.as_str()).collect();
-        expected.sort_unstable();
-        codes.sort_unstable();
-        let report: Vec<String> = found.iter().map(ToString::to_string).collect();
-        assert_eq!(codes, expected, "case {case}\nplanted: {mistakes:#?}\nreported:\n{}", report.join("\n"));
-    }
-}
-
-#[test]
 fn policy_with_five_mistakes_has_five_errors() {
     let mut tree = example();
     let policy = "\

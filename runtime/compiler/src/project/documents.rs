@@ -3,35 +3,31 @@
 //! In: the paths and contents of YAML files. Out: the entries of their lists as definitions, and all diagnostics. Files
 //! are parsed first ([`parse`]). Their cubes, metrics and policies are read in a second step ([`read_entries`]),
 //! because Jinja in them may refer to the sources and models of any file. Each step reads every file independently of
-//! the others. A part of a file with a mistake of syntax is reported and left out. Not here: rules that span files, such as unique names (`read`).
+//! the others. Not here: rules that span files, such as unique names (`read`).
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::definitions::{CubeDefinition, MetricDefinition, PolicyDefinition, SourceDefinition};
 use super::fields::Fields;
 use super::jinja::{Renderer, TemplateContext};
-use super::yaml::partial::parse_partly;
 use super::yaml::{Node, NodeValue};
-use super::{EMPTY_FILE, FILE, cubes, fields, list_without_key, metrics, names_in, policies, sources};
+use super::{EMPTY_FILE, FILE, cubes, fields, list_without_key, metrics, names_in, policies, sources, yaml};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::parallel;
 use crate::text::SourceFile;
 
 /// A parsed file, and the definitions in it that no other file affects.
 pub(super) struct ParsedFile {
-    /// The content without the parts that cannot be parsed; `None` if the file is empty or is not a mapping.
+    /// The content; `None` if the file is empty, cannot be parsed, or is not a mapping.
     document: Option<Document>,
     /// Diagnostics of a file that cannot be parsed, or whose lists cannot be found.
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// The names that the file may define in its broken parts, or in all of it if its lists cannot be found.
+    /// The names that the file may define, if it cannot be parsed or its lists cannot be found.
     pub(super) unread: BTreeSet<Arc<str>>,
     pub(super) sources: List<SourceDefinition>,
     /// True if a cube of the file has a key about access, which belongs in a policy.
     pub(super) has_misplaced_policies: bool,
-    /// The lines of the parts that cannot be parsed.
-    broken: Vec<RangeInclusive<u32>>,
 }
 
 /// The root of a file and its lists: the canonical name of each and the name that the author used.
@@ -90,7 +86,7 @@ pub(super) fn file_of(path: &Arc<str>, text: &Arc<str>) -> Arc<SourceFile> {
 impl ParsedFile {
     fn new(file: &Arc<SourceFile>) -> ParsedFile {
         let (mut diagnostics, mut unread, mut sources) = (Vec::new(), BTreeSet::new(), List::default());
-        let (document, broken) = document(file, &mut diagnostics, &mut unread);
+        let document = document(file, &mut diagnostics, &mut unread);
         if let Some(document) = &document {
             document.read(
                 "sources",
@@ -101,8 +97,7 @@ impl ParsedFile {
             );
         }
         let has_misplaced_policies = document.as_ref().is_some_and(|document| policies::is_misplaced(&document.root));
-        sources.leave_out(&broken);
-        ParsedFile { document, diagnostics, unread, sources, has_misplaced_policies, broken }
+        ParsedFile { document, diagnostics, unread, sources, has_misplaced_policies }
     }
 
     fn entries(&self, renderer: &Renderer) -> Entries {
@@ -130,9 +125,6 @@ impl ParsedFile {
                 |node, _, diagnostics| policies::policy(node, diagnostics),
             );
         }
-        cubes.leave_out(&self.broken);
-        metrics.leave_out(&self.broken);
-        policies.leave_out(&self.broken);
         Entries { cubes, metrics, policies, unread }
     }
 }
@@ -141,14 +133,6 @@ impl<T> List<T> {
     fn append(&mut self, other: List<T>) {
         self.items.extend(other.items);
         self.diagnostics.extend(other.diagnostics);
-    }
-
-    /// Removes the diagnostics of parts whose syntax is reported already.
-    fn leave_out(&mut self, broken: &[RangeInclusive<u32>]) {
-        let is_in = |problem: &Diagnostic| {
-            problem.span.as_ref().is_some_and(|span| broken.iter().any(|lines| lines.contains(&span.line)))
-        };
-        self.diagnostics.retain(|problem| !is_in(problem));
     }
 }
 
@@ -183,27 +167,14 @@ impl Document {
     }
 }
 
-/// Returns the lists of a file, and the lines of the parts that cannot be parsed.
 fn document(
     file: &Arc<SourceFile>,
     diagnostics: &mut Vec<Diagnostic>,
     unread: &mut BTreeSet<Arc<str>>,
-) -> (Option<Document>, Vec<RangeInclusive<u32>>) {
-    let partial = parse_partly(file);
-    diagnostics.extend(partial.diagnostics);
-    unread.extend(names_in(&partial.unread));
-    (partial.root.and_then(|root| lists(file, root, diagnostics, unread)), partial.broken)
-}
-
-fn lists(
-    file: &Arc<SourceFile>,
-    root: Node,
-    diagnostics: &mut Vec<Diagnostic>,
-    unread: &mut BTreeSet<Arc<str>>,
 ) -> Option<Document> {
-    match &root.value {
+    match yaml::parse(file) {
         // The file is empty or contains only comments.
-        NodeValue::Null => {
+        Ok(Node { value: NodeValue::Null, .. }) => {
             if file.text.trim().is_empty() {
                 let message = format!("the file {} is empty", file.path);
                 let hint = "Write its definitions, or remove it.";
@@ -212,15 +183,20 @@ fn lists(
             }
             None
         }
-        NodeValue::List(items) => {
-            diagnostics.push(list_without_key(file, &root));
-            unread.extend(items.iter().filter_map(cubes::name_of).map(|name| name.value));
-            None
-        }
-        _ => {
+        Ok(root) => {
+            if let NodeValue::List(items) = &root.value {
+                diagnostics.push(list_without_key(file, &root));
+                unread.extend(items.iter().filter_map(cubes::name_of).map(|name| name.value));
+                return None;
+            }
             let label = format!("the file {}", file.path);
             let lists = Fields::open_as(&root, &FILE, label, diagnostics).map(|fields| fields.keys())?;
             Some(Document { root, lists })
+        }
+        Err(diagnostic) => {
+            diagnostics.push(diagnostic);
+            unread.extend(names_in(&file.text));
+            None
         }
     }
 }

@@ -7,7 +7,6 @@
 //! project's expectations with it: places, limits and words are the same everywhere.
 
 pub mod mapping;
-pub(super) mod partial;
 mod recovery;
 
 use std::borrow::Cow;

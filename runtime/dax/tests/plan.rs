@@ -134,7 +134,7 @@ const PLANS: &[(&str, &str)] = &[
     ),
     (
         "EVALUATE SUMMARIZECOLUMNS(orders[status], FILTER(customers, customers[region] <> \"a\"), \"n\", orders[count])",
-        "[orders.count] by [orders.status]; customers.id set; customers.region notEquals a -> orders[status]=0 [n]=1",
+        "[orders.count] by [orders.status]; not no row of customers; customers.region notEquals a -> orders[status]=0 [n]=1",
     ),
     (
         "EVALUATE SUMMARIZECOLUMNS(\"r\", [revenue], \"m\", [net_revenue])",

@@ -10,18 +10,18 @@ use std::sync::Arc;
 use terrane_app::catalog::Snapshot;
 use terrane_app::ports::warehouse::WarehouseErrorKind;
 use terrane_compiler::Authorized;
-use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::query::{QueryError, SemanticQuery};
 use terrane_compiler::text::nearest::{MAX_NAMES, in_backticks, likely};
 
 use crate::Subject;
-use crate::expected::{Expected, problem};
+use crate::expected::{Expected, problem, refused};
 use crate::malformed::ReadableQuery;
-use crate::names::{environment, report};
+use crate::names::{environment, place, report};
 use crate::omissions::Omissions;
 use crate::one_query::is_one_query;
 use crate::parts::{Part, is_of_one_part, may_follow, separate};
-use crate::read::{Expectation, refused};
+use crate::read::Expectation;
 use crate::refusal::{Refusal, compile, parse};
 use crate::run::{by_hand, other_refusal};
 
@@ -250,11 +250,4 @@ async fn wrong_sql(
         }
         Err(_) => Vec::new(),
     }
-}
-
-/// Returns the place in the query that a refusal is about, or else the place of the case.
-pub(crate) fn place(case: &Expectation, refusal: &Refusal) -> Span {
-    let word = |subject: &str| case.words.iter().find(|(word, _)| **word == *subject);
-    let found = refusal.subjects.iter().find_map(|subject| word(subject));
-    found.map_or_else(|| case.place.clone(), |(_, place)| place.clone())
 }

@@ -13,6 +13,7 @@ use terrane_wire::Code as ErrorCode;
 
 use crate::json_of_yaml::json;
 use crate::one_query::is_one_query;
+use crate::refusal::Refusal;
 
 /// The expected result of a case.
 #[derive(Debug, Clone)]
@@ -142,4 +143,14 @@ fn error(node: &Node, label: &str, diagnostics: &mut Vec<Diagnostic>) -> Option<
         return None;
     }
     Some(Expected::Error { code, contains: text("contains") })
+}
+
+/// Returns the diagnostic for a refused query whose case expects rows.
+pub(crate) fn refused(label: &str, refusal: &Refusal) -> Diagnostic {
+    let message = format!("the query of {label} is refused: {}", refusal.body.message);
+    let subject = refusal.subjects.first().map(|subject| &**subject);
+    let meant = subject.and_then(|subject| likely(subject, refusal.nearest.iter().map(|name| &**name)));
+    let meant = meant
+        .map_or_else(|| "Correct the query".to_owned(), |name| format!("Did you mean `{name}`? Correct the query"));
+    problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`.", refusal.body.code.as_str()))
 }

@@ -12,8 +12,8 @@ use terrane_compiler::project::yaml::mapping::unknown_key;
 use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
 use terrane_compiler::query::{Filter, MemberRef, SemanticQuery};
 
+use crate::expected::refused;
 use crate::json_of_yaml::json;
-use crate::read::refused;
 use crate::refusal::{Refusal, parse};
 
 /// The part of a query that can be read.

@@ -9,16 +9,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use terrane_app::query::QueryRunError;
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::model::Model;
 use terrane_compiler::project::Definitions;
 use terrane_compiler::query::QueryError;
 use terrane_compiler::{Authorized, Environment};
 
-use crate::check::place;
+use crate::expected::refused;
 use crate::omissions::Omissions;
 use crate::parts::separate;
-use crate::read::{Expectation, refused};
+use crate::read::Expectation;
 use crate::refusal::Refusal;
 
 /// Returns a diagnostic for each refused part of queries that expect rows.
@@ -64,4 +64,11 @@ pub(crate) fn environment(now: Timestamp, default_timezone: TimeZone) -> Environ
         limit_advice: "",
         rollups: Arc::default(),
     }
+}
+
+/// Returns the place in the query that a refusal is about, or else the place of the case.
+pub(crate) fn place(case: &Expectation, refusal: &Refusal) -> Span {
+    let word = |subject: &str| case.words.iter().find(|(word, _)| **word == *subject);
+    let found = refusal.subjects.iter().find_map(|subject| word(subject));
+    found.map_or_else(|| case.place.clone(), |(_, place)| place.clone())
 }

@@ -187,7 +187,9 @@ impl Parts<'_> {
     fn is_filter(&self, filter: &Filter) -> bool {
         match filter {
             Filter::And(filters) | Filter::Or(filters) => {
-                filters.iter().fold(true, |is_valid, filter| self.is_filter(filter) && is_valid)
+                // Every condition is checked, also after an invalid one.
+                let are_valid: Vec<bool> = filters.iter().map(|filter| self.is_filter(filter)).collect();
+                !are_valid.contains(&false)
             }
             Filter::Not(filter) => self.is_filter(filter),
             Filter::NoRow { .. } => true,

@@ -13,14 +13,12 @@ use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::project::yaml::mapping::Mapping;
 use terrane_compiler::project::yaml::{self, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
-use terrane_compiler::text::nearest::likely;
 use terrane_wire::caller::request_of;
 
 use crate::compare::RowOrder;
 use crate::expected::{Expected, expected, problem, row_keys};
 use crate::json_of_yaml::json;
 use crate::malformed::{ReadableQuery, read_query};
-use crate::refusal::Refusal;
 
 /// The folder of a project for its expectations.
 pub const FOLDER: &str = "tests";
@@ -170,16 +168,6 @@ fn caller(label: &str, node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option
     let message = format!("the caller `as` of {label} cannot be read: {error}");
     diagnostics.push(problem(message, HINT).at(node.origin.span()));
     None
-}
-
-/// Returns the diagnostic for a refused query whose case expects rows.
-pub(crate) fn refused(label: &str, refusal: &Refusal) -> Diagnostic {
-    let message = format!("the query of {label} is refused: {}", refusal.body.message);
-    let subject = refusal.subjects.first().map(|subject| &**subject);
-    let meant = subject.and_then(|subject| likely(subject, refusal.nearest.iter().map(|name| &**name)));
-    let meant = meant
-        .map_or_else(|| "Correct the query".to_owned(), |name| format!("Did you mean `{name}`? Correct the query"));
-    problem(message, &format!("{meant}, or expect the refusal: `error: {{code: {}}}`.", refusal.body.code.as_str()))
 }
 
 /// Returns the strings of a query with their places.

@@ -29,7 +29,7 @@ export function typedQueries(client: Client<Project>): void {
     count: number;
     on_time_rate: number | null;
     "planes.count": number;
-    earliest_departure: Value;
+    earliest_departure: number | null;
   }
   same<RowIn<typeof result>, { [K in keyof Expected]: Expected[K] }>(true);
 

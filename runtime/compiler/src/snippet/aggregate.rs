@@ -102,7 +102,8 @@ pub(crate) fn call(function: &mut Function) -> Result<Call, Problem> {
         return Err(unsupported(&format!("the window over {name}")));
     }
     if matches!(name.as_str(), "PERCENTILE_CONT" | "PERCENTILE_DISC" | "QUANTILE_CONT" | "QUANTILE") {
-        let hint = "Write a measure with `type: percentile` and `percentile: 0.95`, and use it in the number as `{measure}`.";
+        let hint =
+            "Write a measure with `type: percentile` and `percentile: 0.95`, and use it in the number as `{measure}`.";
         let message = format!("{name} cannot be used in a number measure");
         return Err(Problem::new(Code::UnsupportedAggregate, message, hint));
     }

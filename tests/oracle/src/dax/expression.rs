@@ -58,7 +58,7 @@ pub struct Rank {
     pub table: Table,
     pub expression: Scalar,
     pub is_ascending: bool,
-    /// Whether ranks have no gaps after ties.
+    /// True if ranks have no gaps after ties.
     pub is_dense: bool,
 }
 

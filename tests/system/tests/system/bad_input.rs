@@ -347,7 +347,7 @@ tests:
         .collect();
     let expected = [
         ("metrics/z.yml:2", "zz"),
-        ("tests/a.yml:2", "sometime"),
+        ("tests/a.yml:2", "no primary time dimension"),
         ("tests/a.yml:3", "SQL of case `e`"),
         ("tests/a.yml:4", "`limit`"),
         ("tests/a.yml:4", "`Mars`"),

@@ -39,7 +39,7 @@ impl Shop {
              SELECT 5000 + i, 'US', 1, 1, TIMESTAMP '2025-10-01' + INTERVAL (i) HOUR FROM range({hidden_rows}) t(i)"
         );
         let settings = format!(
-            "name: shop\nsecurity: {{anonymous: {{scopes: [read]}}}}\npre_aggregations: {{enabled: true}}\n\
+            "name: shop\nsecurity: {{anonymous: {{scopes: [read]}}, outgoing: {{allow: [127.0.0.1]}}}}\npre_aggregations: {{enabled: true}}\n\
              warehouse: {{type: duckdb, init: [\"{table}\"]}}\n{further}"
         );
         let cube = format!(

@@ -133,7 +133,7 @@ fn without_noise(value: &mut Value) {
 #[test]
 fn hidden_members_have_no_influence_on_answers_to_words() {
     let (with, without) = (Shop::with(true, ""), Shop::with(false, ""));
-    let mut random = Random(0x5eed_0f_c0de);
+    let mut random = Random(0x005e_ed0f_c0de);
     for _ in 0..60 {
         let text = random.text();
         for (path, body) in requests(&text) {

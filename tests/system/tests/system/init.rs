@@ -424,7 +424,7 @@ fn reasons_without_a_key_or_a_join_are_noted_with_forms_of_strings() {
          write `sql: CAST(replace({CUBE}.price, ',', '.') AS DECIMAL(24, 9))`",
         "orders: `amount` is a string because of values such as `n/a`, but 9 of 10 sampled values are numbers",
         "orders: no join from `product_id` to products: 1 of 10 sampled values occur in its `id`",
-        "orders: `ordered` is a string, but only 9 of 10 sampled values are dates",
+        "orders: `ordered` is a string because of values such as `2024-01-01x`, but 9 of 10 sampled values are dates",
     ] {
         assert!(notes.contains(words), "{words}\nis not in\n{notes}");
     }

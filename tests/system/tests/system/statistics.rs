@@ -148,14 +148,14 @@ fn step_in_which_the_data_ends_early_is_marked() {
 fn strings_of_dates_and_decimals_are_an_insight() {
     let settings = "name: t\nwarehouse: {type: duckdb}\n";
     let cubes = "cubes:\n  - name: t\n    sql: SELECT * FROM (VALUES ('2024-01-01', '1.5', '10115'), ('2024-01-02', '2', '20095')) \
-                 AS v(at, price, zip)\n    dimensions:\n      - {name: at, type: string, sql: at}\n      \
+                 AS v(day, price, zip)\n    dimensions:\n      - {name: day, type: string, sql: day}\n      \
                  - {name: price, type: string, sql: price}\n      - {name: zip, type: string, sql: zip}\n";
     let project = Scratch::empty().with("service_project.yml", settings).with("cubes/t.yml", cubes);
     let found = profile(project.path(), "t", &[]);
     let forms = found["insights"].as_array().unwrap().iter().filter(|insight| insight["code"] == "text_form");
     let forms: Vec<&str> = forms.filter_map(|insight| insight["message"].as_str()).collect();
     assert_eq!(forms.len(), 2, "{forms:?}");
-    assert!(forms[0].contains("`at` is a string, and its most frequent values are dates"), "{forms:?}");
+    assert!(forms[0].contains("`day` is a string, and its most frequent values are dates"), "{forms:?}");
     assert!(forms[1].contains("are decimal numbers, such as `1.5`"), "{forms:?}");
 }
 

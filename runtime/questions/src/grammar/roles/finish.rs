@@ -130,7 +130,7 @@ impl Reader<'_> {
     }
 
     /// Asks the caller about a word such as `average` if it fits no measure of the question. `is_counted` is true if the
-    /// question names no measure, so that its rows are counted: `total rain` is no number of hours with rain.
+    /// question names no measure, so that its rows are counted: `total rain` is not a number of hours.
     fn check_aggregate(&mut self, is_counted: bool) {
         let Some((aggregation, word)) = self.state.aggregate.take() else { return };
         let has = |name: &Arc<str>| {

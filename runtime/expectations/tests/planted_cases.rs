@@ -31,9 +31,12 @@ const CUBES: &str = r#"cubes:
       - {name: code, type: string, sql: code, primary_key: true}
 "#;
 
+/// A part of a case: its name in the template, a valid form, and mistakes with a part of their messages.
+type CasePart = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
 /// The parts of a case: a valid form of each, and mistakes with a part of their messages. An empty message stands for a
 /// form that depends on a broken definition, and is not reported.
-const PARTS: [(&str, &str, &[(&str, &str)]); 12] = [
+const PARTS: [CasePart; 12] = [
     ("NAME", "name: NUMBER", &[("description: a", "has no `name`")]),
     (
         "MEASURE",

@@ -19,6 +19,7 @@ pub mod import;
 pub mod init;
 pub mod jobs;
 pub mod lineage;
+pub mod list;
 pub mod lsp;
 pub mod plugin;
 pub mod preagg;

@@ -40,8 +40,9 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     Terminal, anomaly, ask, audit, auth, check, codegen, config as config_command, cost, dax, doctor, explain, export,
-    governance, graph, graphql, import as import_command, init as init_command, jobs, lineage, lsp, plugin, preagg,
-    print_error, print_problems, profile, query, report_page, run as run_command, schema, search, serve, state, test,
+    governance, graph, graphql, import as import_command, init as init_command, jobs, lineage, list, lsp, plugin,
+    preagg, print_error, print_problems, profile, query, report_page, run as run_command, schema, search, serve, state,
+    test,
 };
 use config::Environment;
 use failure::Failure;
@@ -113,6 +114,8 @@ enum Command {
     Dax(dax::DaxArguments),
     /// Explain how a query becomes SQL
     Explain(explain::ExplainArguments),
+    /// List cubes, their members, and metrics
+    List(list::ListArguments),
     /// Draw the join graph of the cubes
     Graph(graph::GraphArguments),
     /// Draw the inputs of a member, or its dependents
@@ -233,6 +236,7 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
             let project = read(&arguments.dir)?;
             in_runtime(None, explain::run(&arguments, project))?.map(|()| true)
         }
+        Command::List(arguments) => list::run(&arguments, &read(&arguments.dir)?).map(|()| true),
         Command::Graph(arguments) => graph::run(&arguments, &read(&arguments.dir)?, terminal).map(|()| true),
         Command::Lineage(arguments) => {
             let project = read(&arguments.dir)?;

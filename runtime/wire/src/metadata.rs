@@ -157,6 +157,22 @@ pub struct Dimensions<'m> {
     dimensions: Vec<Dimension<'m>>,
 }
 
+/// Cubes with their members, and metrics: the output of `terrane list --json`.
+#[derive(Debug, Serialize)]
+pub struct Listing<'m> {
+    cubes: Vec<Cube<'m>>,
+    metrics: Vec<Metric<'m>>,
+}
+
+/// Returns the given cubes and metrics. Members that the caller may not see are left out.
+pub fn listing<'m>(access: &'m Access<'m>, cubes: &[&'m model::Cube], metrics: &[&'m model::Metric]) -> Listing<'m> {
+    let badges = Badges::default();
+    Listing {
+        cubes: cubes.iter().map(|cube| to_wire(access, &badges, cube)).collect(),
+        metrics: metrics.iter().map(|of| metric(access, &badges, of)).collect(),
+    }
+}
+
 /// Returns the cubes that the caller may see.
 pub fn cubes<'m>(access: &'m Access<'m>, badges: &Badges) -> Cubes<'m> {
     Cubes { cubes: metadata::cubes(access).map(|cube| to_wire(access, badges, cube)).collect() }
@@ -268,11 +284,7 @@ fn metric<'m>(access: &'m Access<'m>, badges: &Badges, metric: &'m model::Metric
     let description = badges.description(ArtifactType::Metric, &metric.name, of_file);
     Metric {
         name: &metric.name,
-        r#type: match metric.kind {
-            MetricKind::Simple => "simple",
-            MetricKind::Ratio => "ratio",
-            MetricKind::Derived => "derived",
-        },
+        r#type: metric_type(metric.kind),
         title: &metric.presentation.title,
         description: description.map(|text| text.to_string()),
         time_grain: metric.time_grain.map(|grain| grain.as_str()),
@@ -282,7 +294,17 @@ fn metric<'m>(access: &'m Access<'m>, badges: &Badges, metric: &'m model::Metric
     }
 }
 
-fn measure_type(kind: &MeasureKind) -> &'static str {
+/// Returns the type of a metric, as metadata show it.
+pub fn metric_type(kind: MetricKind) -> &'static str {
+    match kind {
+        MetricKind::Simple => "simple",
+        MetricKind::Ratio => "ratio",
+        MetricKind::Derived => "derived",
+    }
+}
+
+/// Returns the type of a measure, as metadata show it.
+pub fn measure_type(kind: &MeasureKind) -> &'static str {
     match kind {
         MeasureKind::Number(_) => "number",
         MeasureKind::RunningTotal { .. } => "running_total",
@@ -307,7 +329,7 @@ fn rolling_window(kind: &MeasureKind) -> Option<RollingWindow> {
 }
 
 /// Returns the name of an aggregation if metadata show the type of its measure as `number`.
-fn aggregation(kind: &MeasureKind) -> Option<&'static str> {
+pub fn aggregation(kind: &MeasureKind) -> Option<&'static str> {
     let MeasureKind::Aggregate(aggregate) = kind else { return None };
     match aggregate.function {
         AggregateFunction::Percentile(Fraction::HALF, _) => Some("median"),

@@ -24,7 +24,7 @@ use terrane_compiler::Access;
 use terrane_compiler::query::{DateRange, Filter, MemberRef, QueryError, SemanticQuery, TimeDimension};
 use terrane_compiler::types::{Granularity, Operator, Value};
 
-use self::slices::{Candidate, Slice, best_candidate, slices_of};
+use self::slices::{Candidate, Slice, best_candidate, determines_the_value, slices_of};
 use super::SeenDetection;
 use super::error::MonitorError;
 use crate::anomaly::bucket::Bucket;
@@ -227,6 +227,9 @@ impl Question<'_> {
                     Some(found) if self.follows_from_time(&dimension, &found).await? => {
                         left_out.push((dimension, "its values follow from the time"));
                     }
+                    Some(found) if !self.is_exact && determines_the_value(&found) => {
+                        left_out.push((dimension, "it only says which rows the measure counts"));
+                    }
                     Some(found) => {
                         singles.extend(best_candidate(&[Arc::clone(&dimension)], found));
                         cause.looked_at.push(dimension);
@@ -242,7 +245,9 @@ impl Question<'_> {
                 for other in &names[index + 1..] {
                     let pair = [Arc::clone(one), Arc::clone(other)];
                     let Some(found) = self.slices(&pair, &frame).await? else { continue };
-                    best = slices::better(best, best_candidate(&pair, found));
+                    let found = best_candidate(&pair, found);
+                    let found = found.filter(|found| !singles.iter().any(|single| slices::splits(found, single)));
+                    best = slices::better(best, found);
                 }
             }
             if let Some(best) = best.filter(Candidate::is_localised) {
@@ -257,12 +262,13 @@ impl Question<'_> {
     }
 
     fn data_causes(&self, now: Group, history: Group, steps: f64) -> Vec<DataCause> {
-        if now.value.is_none() {
-            return vec![DataCause::NoRows];
-        }
         let rows = |group: Group| if self.is_row_count { group.value.unwrap_or(0.0) } else { group.rows };
         let (rows, usual) = (rows(now), rows(history) / steps);
-        let is_few = (self.is_row_count || self.weight.is_some()) && usual > 0.0 && rows < usual * FEW_ROWS;
+        let are_known = self.is_row_count || self.weight.is_some();
+        if now.value.is_none() || (are_known && usual > 0.0 && rows == 0.0) {
+            return vec![DataCause::NoRows];
+        }
+        let is_few = are_known && usual > 0.0 && rows < usual * FEW_ROWS;
         if is_few { vec![DataCause::FewRows { rows, usual }] } else { Vec::new() }
     }
 

@@ -22,6 +22,49 @@ fn example_has_no_problem() {
 }
 
 #[test]
+fn members_are_listed_as_far_as_the_caller_may_see_them() {
+    let project = "name: shop\nwarehouse: {type: duckdb}\n";
+    let cube = "cubes:\n  - name: orders\n    sql_table: orders\n    description: Sales of the shop.\n    dimensions:\n      \
+                - {name: id, type: number, sql: id, primary_key: true}\n      - {name: margin, type: number, sql: margin}\n    \
+                measures:\n      - {name: count, type: count, description: \"Orders,\\nall of them.\"}\n      \
+                - {name: middle, type: median, sql: margin, title: Median margin}\n    segments: [{name: large, sql: \
+                \"margin > 9\"}]\n";
+    let policy = "policies:\n  - {name: margins, cubes: [orders], deny: [margin, middle], when: {roles: [clerk]}}\n";
+    let scratch = Scratch::empty()
+        .with("service_project.yml", project)
+        .with("cubes/orders.yml", cube)
+        .with("metrics/all.yml", "metrics:\n  - {name: orders_total, type: simple, expression: orders.count}\n")
+        .with("policies/all.yml", policy)
+        .with("clerk.json", r#"{"user_id": "c", "roles": ["clerk"]}"#);
+    let clerk = path(scratch.path().join("clerk.json"));
+    let list = |options: &[&str]| run("list", &path(scratch.path()), options);
+    let all = list(&[]);
+    assert_eq!((all.code, all.stderr.as_str()), (Some(0), ""), "{}", all.stdout);
+    let expected = "\
+cube orders: Sales of the shop.
+  measures
+    orders.count   count   Orders, all of them.
+    orders.middle  median  Median margin
+  dimensions
+    orders.id      number  Id
+    orders.margin  number  Margin
+  segments
+    orders.large  Large
+
+metrics
+    orders_total  simple  Orders Total
+";
+    assert_eq!(all.stdout, expected);
+    let seen = list(&["--as", &clerk, "--json"]);
+    let seen: Value = serde_json::from_str(&seen.stdout).unwrap();
+    assert_eq!(seen.pointer("/cubes/0/measures/0/name"), Some(&json!("count")), "{seen}");
+    assert!(!seen.to_string().contains("middle") && !seen.to_string().contains("margin"), "{seen}");
+    let unknown = list(&["--cube", "ordrs"]);
+    assert_eq!(unknown.code, Some(1));
+    assert!(unknown.stderr.contains("unknown cube `ordrs`\n  hint: Similar names: orders."), "{}", unknown.stderr);
+}
+
+#[test]
 fn queries_of_dax_are_read_one_after_the_other() {
     let project = "name: shop\nwarehouse:\n  type: duckdb\n  init: [\"CREATE TABLE orders AS SELECT 1 AS id\"]\n";
     let cube = "cubes:\n  - name: orders\n    sql_table: orders\n    dimensions:\n      - {name: id, type: number, sql: id, \

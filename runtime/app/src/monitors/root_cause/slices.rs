@@ -28,6 +28,9 @@ const LIFT_OF_A_PAIR: f64 = 0.02;
 /// The largest negative share of a slice that is listed as moving against the gap.
 const AGAINST: f64 = -0.05;
 
+/// The relative distance up to which two values are equal.
+const ROUNDING: f64 = 1e-9;
+
 type Key = Vec<Option<Arc<str>>>;
 
 /// The totals of a detection.
@@ -144,6 +147,32 @@ pub(super) fn best_candidate(dimensions: &[Arc<str>], mut slices: Vec<Slice>) ->
     Some(Candidate { dimensions: dimensions.to_vec(), chosen: slices, against, share, lift })
 }
 
+/// Returns whether a dimension only says which rows the measure counts: each of its groups has the value 0 or one other
+/// value, before the step and in it. Such a dimension, for example the flag that the numerator of a ratio filters by,
+/// would explain every gap.
+pub(super) fn determines_the_value(slices: &[Slice]) -> bool {
+    let values = || slices.iter().flat_map(|slice| [slice.before, slice.after]).flatten();
+    let is_equal = |one: f64, other: f64| (one - other).abs() <= other.abs() * ROUNDING;
+    let Some(counted) = values().find(|value| *value != 0.0) else { return false };
+    values().any(|value| value == 0.0)
+        && values().all(|value| value == 0.0 || is_equal(value, counted))
+        && slices
+            .iter()
+            .all(|slice| slice.before.zip(slice.after).is_none_or(|(before, after)| is_equal(after, before)))
+}
+
+/// Returns whether the slices of a pair of dimensions only split a slice of a single dimension: all of them have its
+/// value, and together they explain no more.
+pub(super) fn splits(pair: &Candidate, single: &Candidate) -> bool {
+    let [whole] = &single.chosen[..] else { return false };
+    let Some(place) = pair.dimensions.iter().position(|dimension| *dimension == single.dimensions[0]) else {
+        return false;
+    };
+    pair.chosen.len() > 1
+        && pair.share <= whole.share
+        && pair.chosen.iter().all(|slice| slice.key[place] == whole.key[0])
+}
+
 /// Returns the better of two candidates. `other` has more dimensions, so it must have clearly more lift.
 pub(super) fn better(known: Option<Candidate>, other: Option<Candidate>) -> Option<Candidate> {
     match (known, other) {
@@ -235,6 +264,7 @@ mod tests {
             for (index, one) in places.iter().enumerate() {
                 for other in &places[index + 1..] {
                     let pair = best_candidate(&[name(*one), name(*other)], self.slices(&[*one, *other]));
+                    let pair = pair.filter(|pair| !singles.iter().any(|single| splits(pair, single)));
                     best = better(best, pair);
                 }
             }
@@ -278,6 +308,54 @@ mod tests {
         });
         let found = found.count();
         assert!(found >= 85, "{found} of 100");
+    }
+
+    #[test]
+    fn pairs_that_split_a_slice_are_no_better_than_the_slice() {
+        let slice = |key: &[&str], share: f64, support: f64| Slice {
+            key: key.iter().map(|value| Some(Arc::from(*value))).collect(),
+            before: Some(support),
+            after: Some(support),
+            moved: share,
+            share,
+            support,
+        };
+        let names = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<Vec<Arc<str>>>();
+        // The whole slice explains more than the gap, because other slices moved against it.
+        let whole = vec![slice(&["b1"], 1.3, 0.3), slice(&["b2"], -0.3, 0.7)];
+        let whole = best_candidate(&names(&["b"]), whole).unwrap();
+        let parts = |second: &str| {
+            let parts = vec![
+                slice(&["a1", "b1"], 0.5, 0.05),
+                slice(&["a2", second], 0.4, 0.05),
+                slice(&["a3", "b1"], 0.3, 0.2),
+                slice(&["a1", "b2"], -0.2, 0.7),
+            ];
+            best_candidate(&names(&["a", "b"]), parts).unwrap()
+        };
+        assert!(parts("b1").lift > whole.lift, "{whole:?}");
+        assert!(splits(&parts("b1"), &whole));
+        assert!(!splits(&parts("b2"), &whole));
+    }
+
+    #[test]
+    fn dimensions_that_determine_the_value_are_recognized() {
+        let slice = |before: Option<f64>, after: Option<f64>| Slice {
+            key: Vec::new(),
+            before,
+            after,
+            moved: 0.0,
+            share: 0.0,
+            support: 0.0,
+        };
+        let flag = [slice(Some(0.0), Some(0.0)), slice(Some(1.0), Some(1.0)), slice(None, Some(0.0))];
+        assert!(determines_the_value(&flag));
+        // A price of each product is not the same for all products, so a change of their mix is a cause.
+        let prices = [slice(Some(0.0), Some(0.0)), slice(Some(5.0), Some(5.0)), slice(Some(9.0), Some(9.0))];
+        assert!(!determines_the_value(&prices));
+        let rates = [slice(Some(0.0), Some(0.0)), slice(Some(1.0), Some(0.9))];
+        assert!(!determines_the_value(&rates));
+        assert!(!determines_the_value(&[slice(Some(0.5), Some(0.5))]));
     }
 
     #[test]

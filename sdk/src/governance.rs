@@ -82,7 +82,7 @@ pub trait Hook {
         Ok(Vec::new())
     }
 
-    /// Checks the configuration, a JSON object or empty.
+    /// Checks the configuration, which is a JSON object or an empty string.
     ///
     /// # Errors
     /// Returns every problem of the configuration.

@@ -76,7 +76,7 @@ pub(crate) fn prepare(context: &Context) {
     }
 }
 
-/// Fails if the files are not prepared, so that every release has the page.
+/// Fails if the files of GraphiQL are not prepared, so that every release contains its page.
 pub(crate) fn require(context: &Context) -> Result<()> {
     if is_prepared(&folder(context)) {
         return Ok(());

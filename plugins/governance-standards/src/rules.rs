@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
         let texts = found.texts();
         let is_list = matches!(found, Json::List(items) if items.len() == texts.len());
         if !is_list || words.is_some_and(|words| texts.iter().any(|text| !words.contains(text))) {
-            let of = words.map_or_else(String::new, |words| format!(" out of {}", words.join(", ")));
+            let of = words.map_or_else(String::new, |words| format!(", each one of {}", words.join(", ")));
             self.issue(path, format!("expected a list of strings{of}"));
         }
         texts.into_iter().map(str::to_owned).collect()

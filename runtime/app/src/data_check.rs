@@ -37,7 +37,8 @@ pub struct DataReport {
 /// The number of characters of a key's text that are shown.
 const SHOWN_CHARACTERS: usize = 60;
 
-/// Checks every claim of a model, each statement within `timeout`. Calls `report` before each check.
+/// Runs every data check of a model: its keys, joins and tests of dimensions. Each statement must end within `timeout`.
+/// Calls `begins` before each check.
 pub async fn check(
     snapshot: &Snapshot,
     warehouse: &dyn Warehouse,

@@ -72,11 +72,11 @@ A project is a folder:
   sources/*.yml        tables of the warehouse
   models/**/*.sql      SQL models
   policies/**/*.yml    row filters, masks, denied members
-  tests/*.yml          what the project expects of itself
+  tests/*.yml          queries with their expected results
 runtime/docs/reference/project.md describes every key, runtime/docs/reference/query.md the queries.
 
 First steps:
-  terrane init shop --from exports/   a project of the tables of a folder, a DuckDB file or a PostgreSQL
+  terrane init shop --from exports/   a project of the tables of a folder, a DuckDB file or PostgreSQL
   terrane check examples/flights      what is wrong with the project, if anything
   terrane query examples/flights '{\"measures\": [\"flights.count\"], \"dimensions\": [\"flights.origin\"]}'
   terrane serve examples/flights      answers on http://127.0.0.1:8000

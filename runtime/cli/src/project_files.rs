@@ -169,7 +169,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Reports folders that are not read although their names resemble the name of a folder that is read. A folder that
-    /// may contain policies is an error, because the project would be open without these policies.
+    /// may contain policies is an error, because without its policies callers would see protected rows.
     fn misnamed(&mut self, folders: &Folders) {
         let plain = |name: &str| name.trim_start_matches("./").trim_end_matches('/').to_owned();
         let read = [&folders.sources, &folders.models, &folders.cubes, &folders.metrics, &folders.policies];

@@ -80,7 +80,9 @@ pub fn metrics_address(config: &Config) -> Result<Option<SocketAddr>, Diagnostic
             Err(mark(error(message, "Use a loopback address, or set `metrics.public: true` to publish the metrics.")))
         }
         (_, Some(first)) => Ok(Some(*first)),
-        (_, None) => Err(mark(error(format!("`metrics.address`: `{host}` has no address"), "Write `127.0.0.1:9464`."))),
+        (_, None) => {
+            Err(mark(error(format!("`metrics.address`: `{host}` resolves to no address"), "Write `127.0.0.1:9464`.")))
+        }
     }
 }
 
@@ -159,7 +161,7 @@ fn every_origin(config: &Config) -> Option<Diagnostic> {
             "`server.cors.origins` is \"*\", and callers without a credential may read: \
                     any page that a user of this machine opens can read everything that the user can"
         }
-        None => "`server.cors.origins` is \"*\": any page can send requests with a credential that it has",
+        None => "`server.cors.origins` is \"*\": any page can send requests with a credential that the page knows",
     };
     let diagnostic = Diagnostic::warning(Code::EveryOrigin, message);
     Some(at(place, diagnostic.hint("List the origins of your pages, such as https://app.example.org.")))
@@ -205,7 +207,7 @@ pub fn address(security: &SecurityConfig, host: &str, port: u16) -> Result<Socke
                         the server listens on a loopback address only.";
             Err(error(message, hint))
         }
-        (None, None) => Err(error(format!("`{host}` has no address"), "Write `server.host: 127.0.0.1`.")),
+        (None, None) => Err(error(format!("`{host}` resolves to no address"), "Write `server.host: 127.0.0.1`.")),
     }
 }
 

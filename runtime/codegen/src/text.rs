@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-/// The longest title with its description, in characters.
+/// The maximum length of a title and its description together, in characters.
 const MAX_CHARS: usize = 200;
 
 /// The characters of the Unicode category Cf, as ranges. Most are invisible, and some change the order of text.

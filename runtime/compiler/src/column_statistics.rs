@@ -147,7 +147,8 @@ pub fn no_sample(
     })
 }
 
-/// Returns the method of a strategy; `None` if it has no strata.
+/// Returns the sample method of a strategy. Returns `None` for a stratified sample without a dimension, if the cube has
+/// no primary time dimension that the caller may use.
 fn sample_method(
     access: &Access<'_>,
     cube: &Cube,

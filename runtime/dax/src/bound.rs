@@ -237,7 +237,7 @@ pub enum TableKind {
         variables: Vec<VariableId>,
         result: Box<Table>,
     },
-    /// VALUES or DISTINCT of a column. VALUES includes a BLANK if rows of other tables lack a partner.
+    /// VALUES or DISTINCT of a column. VALUES includes a BLANK if rows of other tables have no matching row.
     Values {
         column: DimensionId,
         has_unmatched: bool,

@@ -39,7 +39,7 @@ impl Exceeded {
             "executions" => format!("the document runs more than {max} queries in the warehouse"),
             "items" => format!("the lists of the document resolve more than {max} fields"),
             "introspection_depth" => format!("lists of the schema are nested deeper than {max} levels"),
-            _ => format!("the document is more complex than {max}"),
+            _ => format!("the complexity of the document exceeds {max}"),
         }
     }
 

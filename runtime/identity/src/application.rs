@@ -104,7 +104,7 @@ fn id_of(claims: &Claims) -> Result<TokenId, TokenFault> {
     let text = |name: &str, why| match claims.get(name) {
         None => Ok(None),
         Some(Json::String(text)) if !is_revocable(text) => {
-            Err(invalid("a claim that identifies it is too long or has control characters"))
+            Err(invalid("a claim that identifies the token is too long or contains control characters"))
         }
         Some(Json::String(text)) => Ok(Some(text.as_str().into())),
         Some(_) => Err(invalid(why)),

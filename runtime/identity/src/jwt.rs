@@ -69,7 +69,7 @@ pub enum JwtError {
     OtherPair,
 }
 
-/// Tokens of one issuer.
+/// Signs and verifies the tokens of one issuer.
 pub struct Jwt {
     encoding: Option<EncodingKey>,
     decoding: DecodingKey,
@@ -189,7 +189,7 @@ impl Tokens for Jwt {
     }
 }
 
-/// Refuses a token that claims to be of a session, but was not signed for this session by this server.
+/// Refuses a token that names a session, but lacks the proof that this server signed it for the session.
 fn check_proof(proof_key: &ProofKey, claims: &Claims) -> Result<(), TokenFault> {
     let proof = claims.get(PROOF).and_then(Json::as_str);
     let claims = Json::Object(claims.clone());

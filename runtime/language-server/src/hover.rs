@@ -33,7 +33,7 @@ impl Format {
         }
     }
 
-    /// Returns the first lines of a description.
+    /// Returns the first lines of a hover text: the title, the name and the kind.
     fn heading(self, name: &str, title: Option<&str>, kind: &str) -> String {
         match (self, title) {
             (_, None) => format!("{} ({kind})", self.bold(name)),

@@ -88,7 +88,7 @@ impl Second {
 pub(crate) enum CallOutcome {
     Success,
     Fault,
-    /// The call ran out of time. On a busy machine that can happen to a guest without a fault.
+    /// The call exceeded its time limit. On a busy machine, that can happen to a correct guest too.
     Timeout,
     /// The guest was not called.
     NotRun,

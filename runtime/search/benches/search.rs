@@ -98,7 +98,7 @@ fn texts(least: usize) -> Vec<String> {
         .collect()
 }
 
-/// Prints p50, p99 and the maximum of the durations of `run`, and the number of runs in a second.
+/// Prints p50, p99 and the maximum of the durations of `run`, and the number of runs per second.
 #[allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 #[allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 fn percentiles(name: &str, questions: &[Question], budget: Duration, run: impl Fn(&Question) -> usize) {

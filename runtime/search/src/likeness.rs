@@ -17,11 +17,11 @@ const MIN_CHARS_OF_TWO_MISTAKES: usize = 8;
 /// The way in which a typed word matches a word of a string. The best way is the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Likeness {
-    /// The typed word is the beginning of the word, with typing mistakes.
+    /// The typed word is a prefix of the word, except for typing mistakes.
     MistypedBeginning,
     /// The typed word is the word with mistakes: a character added, missing, replaced, or swapped with its neighbor.
     Mistyped,
-    /// The typed word is the beginning of the word.
+    /// The typed word is a prefix of the word.
     Beginning,
     Equal,
 }

@@ -71,7 +71,7 @@ pub struct QueryMeta {
     pub query_time_ms: Option<f64>,
 }
 
-/// The SQL of a query, with its values.
+/// The SQL of a query, and the values of its parameters.
 #[derive(Debug, JsonSchema)]
 pub struct Sql {
     pub sql: String,

@@ -23,10 +23,10 @@ pub(crate) struct FactPreAggregation<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct ServedBy<'a> {
     pre_aggregation: &'a str,
-    /// The number of tables; for callers from whom no rows of the cube are hidden.
+    /// The number of tables; only for callers from whom no rows of the cube are hidden.
     #[serde(skip_serializing_if = "Option::is_none")]
     tables: Option<usize>,
-    /// The rows of the tables; for `admin`.
+    /// The number of rows of the tables; only for callers with the scope `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<u64>,
     /// The time at which the oldest of the tables was read from the cube.

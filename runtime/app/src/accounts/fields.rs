@@ -11,9 +11,9 @@ use jiff::{Span, Timestamp};
 use super::AccountError;
 use crate::security::{MAX_PASSWORD_BYTES, Scopes};
 
-/// The length of the shortest password, in characters.
+/// The minimum length of a password, in characters.
 pub const MIN_PASSWORD_CHARS: usize = 12;
-/// The length of the longest name, role or group, in bytes.
+/// The maximum length of a name, role or group, in bytes.
 const MAX_TEXT_BYTES: usize = 256;
 
 /// The reason why a field is not accepted.

@@ -76,6 +76,8 @@ impl Accounts {
         Ok(self.ports.credentials.keys().await?)
     }
 
+    /// Returns an API key.
+    ///
     /// # Errors
     /// [`AccountError::UnknownKey`], [`AccountError::Store`].
     pub async fn key(&self, id: &str) -> Result<ApiKey, AccountError> {

@@ -66,6 +66,8 @@ impl Accounts {
         Ok(self.ports.credentials.users().await?)
     }
 
+    /// Returns a user.
+    ///
     /// # Errors
     /// [`AccountError::UnknownUser`], [`AccountError::Store`].
     pub async fn user(&self, username: &str) -> Result<User, AccountError> {

@@ -14,12 +14,12 @@ use crate::ports::executed_queries::{ExecutedQuery, PredictedTime, QueryOwner};
 
 /// The largest number of statements in the model.
 const MAX_STATEMENTS: usize = 20_000;
-/// The largest number of times of each statement.
+/// The maximum number of execution times that are held for each statement.
 const MAX_TIMES: usize = 25;
-/// The smallest number of times from which a median is computed.
+/// The minimum number of execution times from which a median is computed.
 const MIN_TIMES: usize = 3;
 
-/// The newest times of statements.
+/// The newest execution times of statements.
 pub struct CostModel {
     prices: Prices,
     known: Mutex<Known>,

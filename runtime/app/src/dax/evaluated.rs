@@ -136,7 +136,8 @@ async fn finished(
     finished.unwrap_or_else(|_| Err(session.overdue().into()))
 }
 
-/// Repeats rounds until no rows are missing.
+/// Evaluates the query in rounds. Each round reports the queries whose rows it lacks; they are fetched before the next
+/// round. The last round lacks none.
 async fn rounds(
     session: &QuerySession<'_>,
     context: &RequestContext,

@@ -21,9 +21,9 @@ pub struct ArtifactQuery {
     pub tags: Vec<String>,
     pub status: Option<CertificationStatus>,
     pub artifact_type: Option<ArtifactType>,
-    /// The artifact is this cube, or a member of it.
+    /// Selects this cube and its members.
     pub cube: Option<String>,
-    /// The artifact has this owner, in any role.
+    /// Selects the artifacts of this owner, in any role.
     pub owner_id: Option<String>,
     pub order: ArtifactOrder,
     pub limit: usize,

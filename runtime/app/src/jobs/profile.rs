@@ -47,7 +47,8 @@ impl JobService {
         self.store(identity, &context, job).await
     }
 
-    /// Returns the text of a complete job's profile, if the reader's view of the cube is that of the job.
+    /// Returns the stored profile of a complete job. Fails if the caller's view of the cube differs from the view for
+    /// which the profile was computed.
     pub(super) async fn profile(
         &self,
         context: &RequestContext,

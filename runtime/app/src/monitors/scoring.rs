@@ -305,7 +305,8 @@ fn is_pause(error: &MonitorError) -> bool {
     }
 }
 
-/// Returns the reason of a failure for all callers who may see the monitor. Messages of the warehouse are left out.
+/// Returns the reason for a failure. All callers who may see the monitor can read it, so a fixed text replaces the
+/// messages of the warehouse.
 fn failure_text(error: &MonitorError) -> String {
     use crate::query::QueryRunError;
     match error {

@@ -77,7 +77,7 @@ impl StoredResult {
         self.rows.batches.iter().chain(totals).map(RecordBatch::get_array_memory_size).sum()
     }
 
-    /// Stores the encoded rows, unless they are larger than the columns.
+    /// Stores the encoded rows, unless they take more memory than the columns.
     pub fn encode_rows(&self, form: u8, columns: &[ResultColumn], bytes: &Arc<[u8]>) {
         if bytes.len() <= self.columns_size() {
             self.encoded.set(RowEncoding { form, columns: columns.to_vec() }, Arc::clone(bytes));

@@ -1,7 +1,7 @@
 //! Makes the published generations available to queries.
 //!
 //! In: the state database, read periodically. Out: [`ReadyRollups`] in the query service. All processes that share a
-//! target agree within a second.
+//! target read the tables of a new generation within a second.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -84,7 +84,7 @@ pub struct Loaded {
     pub metrics: usize,
     pub graph_nodes: usize,
     pub graph_edges: usize,
-    /// Warnings, and errors if the caller accepted the parts without errors.
+    /// The warnings. Also the errors, if the project was loaded with `strict: false`.
     pub diagnostics: Vec<Diagnostic>,
     pub elapsed: Duration,
 }

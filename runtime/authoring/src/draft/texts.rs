@@ -164,7 +164,8 @@ impl Sample {
         format!("`{column}` is a string{because}, but {found} of {} sampled values are {what}: {advice}", self.values)
     }
 
-    /// Returns the SQL that converts the column. Surrounding spaces and exceptions are removed.
+    /// Returns the SQL that converts the column. The SQL removes surrounding spaces, and replaces the exceptions with
+    /// null if they are few and plain words.
     fn sql(&self, form: &TextForm, conversion: &Conversion<'_>) -> String {
         let mut column = format!("{{CUBE}}.{}", identifier(conversion.column));
         if self.spaced > 0 {

@@ -56,7 +56,7 @@ pub fn run(arguments: &LspArguments, environment: &Environment) -> Result<bool, 
     }
 }
 
-/// Projects on this machine.
+/// Opens the projects on this machine's disk.
 struct Disk {
     environment: Environment,
 }

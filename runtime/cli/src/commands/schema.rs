@@ -103,7 +103,7 @@ fn files_of(kind: SchemaKind) -> &'static str {
         SchemaKind::Of(FileKind::Cubes) => "cubes/**/*.yml",
         SchemaKind::Of(FileKind::Metrics) => "metrics/**/*.yml",
         SchemaKind::Of(FileKind::Policies) => "policies/**/*.yml",
-        SchemaKind::Of(FileKind::Definitions) => "any of these four, for a file with several lists",
+        SchemaKind::Of(FileKind::Definitions) => "a file that lists sources, cubes, metrics and policies",
         SchemaKind::Tests => "tests/*.yml",
     }
 }

@@ -144,7 +144,7 @@ fn network(text: &str) -> Result<IpNet, (&'static str, String)> {
         return Err(("is not an address or a network", hint.to_owned()));
     };
     if network.prefix_len() == 0 {
-        let hint = "List the addresses of the proxies alone.";
+        let hint = "List only the addresses of the proxies.";
         return Err(("trusts every address, so any client could claim the address of another", hint.to_owned()));
     }
     if network.addr() != network.network() {

@@ -1,4 +1,4 @@
-//! The edge's settings from the configuration, and the certificate from its files.
+//! Converts the settings of connections, CORS and host names from the configuration, and reads the TLS certificate.
 
 use std::time::Duration;
 

@@ -47,7 +47,7 @@ fn identity(project: &Project) -> String {
     format!("{:?}", (&warehouse.kind, url, file, &project.config.pre_aggregations.schema))
 }
 
-/// Returns a URL without its password or token, which may change while the database stays.
+/// Returns a URL without its password or token. These may change although the database is the same.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     if scheme == "sc" {

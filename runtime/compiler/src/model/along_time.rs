@@ -7,7 +7,8 @@ use super::join_graph::JoinPaths;
 use super::{Cube, DimensionType, Measure, MeasureKind, Model};
 use crate::diagnostic::{Code, Diagnostic};
 
-/// Adds the warnings. A measure that other cubes inherit is reported once.
+/// Adds a warning for each rolling window and running total whose cube reaches no time dimension. A measure that other
+/// cubes inherit is reported once.
 pub(super) fn warn_without_time(model: &Model, diagnostics: &mut Vec<Diagnostic>) {
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
         let along_time: Vec<&Measure> = cube.measures.iter().filter(|measure| key_of(measure).is_some()).collect();

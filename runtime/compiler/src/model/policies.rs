@@ -99,8 +99,9 @@ pub(super) fn warn_of_closed_cubes(model: &Model, definitions: &Definitions, dia
                     Some(cubes) if cubes.iter().any(|named| named.value == *name) => continue,
                     Some(_) => ("", format!("Name `{name}` in the policy's `cubes`, or write a policy for it.")),
                 };
-                let message =
-                    format!("policy `{policy}`{scope} closes cube `{name}`, which reads a table that it protects");
+                let message = format!(
+                    "policy `{policy}`{scope} closes cube `{name}`, which reads a table that the policy protects"
+                );
                 Diagnostic::warning(Code::ClosedCube, message).hint(hint)
             };
             diagnostics.push(match &cube.span {

@@ -61,8 +61,8 @@ impl<'m> SecuredPlan<'m> {
         &self.protection
     }
 
-    /// Returns every cube that the statement reads, including those that only guards read. Each cube occurs once; an
-    /// alias counts as its cube.
+    /// Returns every cube that the statement reads, including those that only row filters of policies read. Each cube
+    /// occurs once; an alias counts as its cube.
     pub fn cubes(&self) -> Vec<CubeId> {
         let model = self.plan.model;
         let guarding = self.protection.rows.values().flat_map(|guard| match guard {

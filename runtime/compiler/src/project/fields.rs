@@ -330,7 +330,7 @@ impl<'n, 'd> Fields<'n, 'd> {
             && matches!(&node.value, NodeValue::List(items) if items.is_empty())
         {
             let hint = format!("Write names, as in `{}`, or remove the key.", self.example(key));
-            let message = format!("`{key}` of {} names nothing", self.what);
+            let message = format!("`{key}` of {} is an empty list", self.what);
             self.diagnostics.push(Diagnostic::error(Code::MissingValue, message).hint(hint).at(node.origin.span()));
             return Vec::new();
         }

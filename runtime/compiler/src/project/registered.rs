@@ -25,8 +25,8 @@ pub struct RegisteredCube {
     pub name: Arc<str>,
     /// One entry of a `cubes:` list, as JSON. It is not rendered with Jinja; its braces are references.
     pub entry: Arc<str>,
-    /// The full name of the cube's table in the warehouse's catalog, outermost part first. Loading the project looks it
-    /// up. `None` before the look-up, and if `sql_table` is SQL of an operator.
+    /// The full name of the cube's table in the warehouse's catalog, outermost part first. It is looked up when the
+    /// project is loaded. `None` before the look-up, and if `sql_table` is not a table name that needs one.
     pub catalog_name: Option<Arc<[Arc<str>]>>,
 }
 

@@ -139,7 +139,8 @@ impl Filters<'_> {
         })
     }
 
-    /// Returns the condition that no row of a cube is joined. A joined row has a key.
+    /// Returns the condition that a row has no matching row in a cube. It tests the columns of the cube's primary key,
+    /// which every matching row has.
     fn no_row(&self, name: &Arc<str>) -> Result<Predicate, QueryError> {
         let cube = self.names.public_cube(name)?;
         if cube.primary_key.is_empty() {

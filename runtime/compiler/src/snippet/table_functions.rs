@@ -16,7 +16,7 @@ pub(crate) enum Reads {
     },
     /// A table in a database file: `sqlite_scan('shop.db', 'orders')`.
     TableInFile,
-    /// A table of another server, which the last argument names.
+    /// A table on another server. The last argument names the table.
     RemoteTable,
     /// The tables that its first argument names.
     Tables,

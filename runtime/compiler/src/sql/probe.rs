@@ -46,7 +46,7 @@ pub enum ProbedMember {
     JoinOperand(JoinOperandId),
 }
 
-/// A statement to describe.
+/// A statement from which the warehouse reports the types of its columns, and the member of each column.
 #[derive(Debug, Clone)]
 pub struct TypeProbe {
     pub text: String,

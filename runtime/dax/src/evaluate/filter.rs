@@ -80,8 +80,8 @@ impl<'q> Evaluator<'q> {
         Ok(inner)
     }
 
-    /// Returns the pins into which a row is turned. If the caller sees the unmasked key of the table, the key
-    /// determines all columns of the row. Otherwise each column that the caller sees has a pin.
+    /// Returns the pins that stand for a row. If the caller sees the unmasked key of the table, only the key has pins,
+    /// because it determines all columns of the row. Otherwise each column that the caller sees has a pin.
     fn pins_of_row(&self, frame: &Frame, place: Place) -> Result<Vec<Pin>> {
         let table = &frame.table;
         let key: Vec<DimensionId> = match table.rows_of {

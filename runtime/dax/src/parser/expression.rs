@@ -110,7 +110,7 @@ impl Parser {
         }
     }
 
-    /// Takes an operator that stands between two operands, if the current token is one.
+    /// Consumes the current token if it is an infix operator, and returns the operator.
     fn infix_operator(&mut self) -> Option<Operator> {
         let operator = match self.kind() {
             TokenKind::Symbol(symbol) => match symbol {

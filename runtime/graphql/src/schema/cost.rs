@@ -49,7 +49,7 @@ pub(crate) struct Recommendation {
     definition: Option<String>,
     /// The queries that it is made from.
     queries: u64,
-    /// The time that the warehouse took for them.
+    /// The time that these queries took in the warehouse.
     warehouse_seconds: f64,
     /// Null without prices.
     cost: Option<f64>,

@@ -123,7 +123,7 @@ pub(crate) struct Alert {
     acknowledged_at: Option<String>,
     acknowledged_by: Option<String>,
     resolved_at: Option<String>,
-    /// Null if normal steps resolved it.
+    /// The caller who resolved the alert. Null if it is not resolved, or if normal steps resolved it.
     resolved_by: Option<String>,
     version: u64,
 }

@@ -40,7 +40,7 @@ use crate::failure::Failure;
 #[derive(Default, MergedObject)]
 pub(crate) struct Query(Reads, RowsField, SqlField, ExplainField);
 
-/// The SQL of a query, with its values.
+/// The SQL of a query, and the values of its parameters.
 #[derive(SimpleObject)]
 pub(crate) struct SqlStatement {
     sql: String,

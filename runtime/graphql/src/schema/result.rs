@@ -79,7 +79,7 @@ pub(crate) struct QueryColumn {
 
 #[Object]
 impl QueryResult {
-    /// The rows: a list of objects by the names of the columns.
+    /// The rows: a list of objects whose keys are the names of the columns.
     async fn data(&self, context: &Context<'_>) -> Result<Json> {
         self.count_repeated(context)?;
         let answer = Arc::clone(&self.answer);

@@ -1,9 +1,10 @@
 //! Keys that a provider publishes, refreshed periodically.
 //!
-//! In: an endpoint of the configuration. Out: the key that a token names, from the last set. A token never adds an
-//! address. A set is fresh for a while, and is then refreshed in the background. While the provider is down, the set
-//! stays valid for [`RefreshSettings::stale`]. Providers rotate their keys, so an unknown key refreshes the set. All
-//! requests together refresh it at most once in [`PAUSE`], and at most [`MAX_WAITING`] requests wait for that.
+//! In: an endpoint of the configuration. Out: the key that a token names, from the set that was fetched last. A token
+//! never causes a request to another address. A set is fresh for a while, and is then refreshed in the background.
+//! While the provider is down, the set stays valid for [`RefreshSettings::stale`]. Providers rotate their keys, so an
+//! unknown key refreshes the set. All requests together refresh it at most once in [`PAUSE`], and at most
+//! [`MAX_WAITING`] requests wait for that.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;

@@ -144,14 +144,14 @@ fn rolling(
         };
     }
     if ty == "number" {
-        let cure = "Write the window on the measures that it combines.";
+        let cure = "Add the window to the measures that this measure combines.";
         return Err(reject("it has a window over computed values", cure));
     }
     let mut yaml = Yaml::map([]);
     for (side, length) in sides.iter().filter_map(|(side, length)| Some((side, length.as_ref()?))) {
         let Ok(length) = WindowLength::parse(length) else {
-            let reason = format!("the length `{length}` of its window is not an integer and a unit");
-            return Err(reject(&reason, "Write one unit, such as `28 day`."));
+            let reason = format!("its window has the invalid length `{length}`");
+            return Err(reject(&reason, "Write an integer and one unit, such as `28 day`."));
         };
         yaml.set(side, Yaml::text(length.to_string()));
     }

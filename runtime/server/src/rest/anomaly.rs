@@ -196,7 +196,7 @@ fn link_refused(error: MonitorError, app: &App, context: &RequestContext) -> Api
     refused(error, context)
 }
 
-/// Returns a page whose address has a token: no cache and no other page gets the address.
+/// Returns a page whose URL contains a token. Its headers forbid caching and referrers, so that the URL stays secret.
 fn page(html: String) -> Response {
     let mut response = Response::new(Body::from(html));
     let headers = response.headers_mut();

@@ -32,7 +32,7 @@ pub enum RestoreError {
     NoDump,
     #[error("the dump has format {found}, and this version reads format {FORMAT_VERSION}")]
     Format { found: u64 },
-    #[error("the dump has schema {found}, and this database has schema {own}")]
+    #[error("the dump has schema version {found}, but this database has version {own}")]
     Schema { found: i64, own: i64 },
     #[error("the state has {rows} rows in `{table}` already")]
     NotEmpty { table: &'static str, rows: i64 },

@@ -263,7 +263,7 @@ pub struct Alert<'a> {
     pub acknowledged_at: Option<String>,
     pub acknowledged_by: Option<&'a str>,
     pub resolved_at: Option<String>,
-    /// Null if normal steps resolved it.
+    /// The caller who resolved the alert. Null if it is not resolved, or if normal steps resolved it.
     pub resolved_by: Option<&'a str>,
     pub escalations: u32,
     /// The `ETag` without its quotes.

@@ -151,7 +151,11 @@ fn summary(value: &str, detection: &Detection<'_>, cause: &Cause, kind: &str) ->
                 parts.collect::<Vec<_>>().join(" and ")
             });
             let share: f64 = cause.slices.iter().map(|slice| slice.share).sum();
-            format!("{start}; {} explains {:.0} % of the gap", named.collect::<Vec<_>>().join(", "), 100.0 * share)
+            format!(
+                "{start}; {:.0} % of the gap is explained by {}",
+                100.0 * share,
+                named.collect::<Vec<_>>().join(", ")
+            )
         }
         "data" => format!("{start}; rows are missing"),
         _ => format!("{start}; the change is broad: no small part of the measure explains it"),

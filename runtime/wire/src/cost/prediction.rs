@@ -81,7 +81,7 @@ pub struct PreaggregationMatch<'a> {
     pub recommendation: Option<String>,
 }
 
-/// The limits of the caller, and the effect on the query.
+/// The limits of the caller, and whether the query is within them.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GuardrailStatus {
     /// False if the query would be refused.

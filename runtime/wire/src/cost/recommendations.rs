@@ -42,7 +42,7 @@ pub struct Recommendation<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RecommendationEvidence {
     pub queries: u64,
-    /// The time that the warehouse took for them.
+    /// The time that these queries took in the warehouse.
     pub warehouse_seconds: f64,
     /// The cost in the currency of `optimization.prices`; null without prices.
     pub cost: Option<f64>,

@@ -50,12 +50,12 @@ const READ_WRITE: &str = "ReadWrite";
 
 static ALL_PROPERTIES: [Property; 18] = [
     property("AxisFormat", "string", WRITE, "TupleFormat", "accepted; results are tabular"),
-    property("BeginRange", "int", WRITE, "-1", "the index of the first row; -1 is the first of all"),
+    property("BeginRange", "int", WRITE, "-1", "the index of the first row; -1 for no bound"),
     property("Catalog", "string", READ_WRITE, "", "the catalog: the project"),
     property("Content", "string", WRITE, "SchemaData", "None, Schema, Data or SchemaData"),
     property("DataSourceInfo", "string", READ_WRITE, "", "the data source"),
     property("DBMSVersion", "string", READ, "", "the version of the server"),
-    property("EndRange", "int", WRITE, "-1", "the index of the last row; -1 is the last of all"),
+    property("EndRange", "int", WRITE, "-1", "the index of the last row; -1 for no bound"),
     property("Format", "string", WRITE, "Tabular", "Tabular"),
     property("LocaleIdentifier", "int", READ_WRITE, "1033", "accepted; messages are in English"),
     property("MDXSupport", "string", READ, "Core", "required by the specification; statements are in DAX"),
@@ -64,7 +64,7 @@ static ALL_PROPERTIES: [Property; 18] = [
     property("ProviderVersion", "string", READ, "", "the version of the provider"),
     property("ServerName", "string", READ, PRODUCT, "the name of the server"),
     property("StateSupport", "string", READ, "Sessions", "sessions are supported"),
-    property("Timeout", "int", READ_WRITE, "0", "seconds; 0 is the limit of the server"),
+    property("Timeout", "int", READ_WRITE, "0", "the time limit in seconds; 0 for the limit of the server"),
     property("UserName", "string", READ, "", "not used; credentials are in the header of HTTP"),
     property("VisualMode", "int", READ_WRITE, "0", "accepted; results are tabular"),
 ];

@@ -1,4 +1,4 @@
-//! Evaluates RANKX, ALLSELECTED, UNION and its relatives, and functions of time by definition.
+//! Evaluates RANKX, ALLSELECTED, UNION and the other set functions, and date functions, each by its definition.
 
 use serde_json::{Value as Json, json};
 

@@ -74,7 +74,7 @@ pub fn on_postgres(settings: Settings, url: String) -> impl FnMut(&[String]) -> 
     move |statements| Ok(Rc::new(Product::on_postgres(settings.clone(), &url, statements.to_vec())?))
 }
 
-/// Compares queries over worlds with policies.
+/// Compares the product's answers with those of the evaluator, for random queries over worlds with policies.
 ///
 /// # Errors
 /// The warehouse refuses the tables, or a project has problems.

@@ -36,8 +36,8 @@ fn members_are_listed_as_far_as_the_caller_may_see_them() {
         .with("metrics/all.yml", "metrics:\n  - {name: orders_total, type: simple, expression: orders.count}\n")
         .with("policies/all.yml", policy)
         .with("clerk.json", r#"{"user_id": "c", "roles": ["clerk"]}"#);
-    let clerk = path(scratch.path().join("clerk.json"));
-    let list = |options: &[&str]| run("list", &path(scratch.path()), options);
+    let clerk = scratch.path().join("clerk.json").display().to_string();
+    let list = |options: &[&str]| run("list", scratch.path(), options);
     let all = list(&[]);
     assert_eq!((all.code, all.stderr.as_str()), (Some(0), ""), "{}", all.stdout);
     let expected = "\

@@ -50,7 +50,7 @@ fn run_in(step: &Step, home: &Path) -> String {
     let before = format!("set -e\ncd \"$(cat {place})\"\n[ ! -e {variables} ] || . {variables}");
     let script = format!("{before}\n{}\npwd > {place}\nexport -p > {variables}\n", step.script);
     let mut command = Command::new("bash");
-    command.args(["-c", &script]).env_clear().env("HOME", home).env("CARGO_NET_OFFLINE", "true");
+    command.args(["-c", &script]).env_clear().env("HOME", home).env("TMPDIR", home).env("CARGO_NET_OFFLINE", "true");
     let system = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{system}", home.join("bin").display()));
     command.env("TERRANE", path(".").canonicalize().unwrap());
@@ -93,7 +93,7 @@ const PAGES: &[(&str, usize, usize)] = &[
     ("examples/flights/PREAGGREGATIONS.md", 6, 5),
     ("runtime/docs/explanation/concepts.md", 1, 1),
     ("runtime/docs/explanation/scaling.md", 1, 1),
-    ("runtime/docs/getting-started.md", 6, 5),
+    ("runtime/docs/getting-started.md", 7, 6),
     ("runtime/docs/how-to/connect-bi-clients.md", 2, 2),
     ("runtime/docs/how-to/control-access.md", 5, 3),
     ("runtime/docs/how-to/cost.md", 8, 7),
@@ -211,7 +211,8 @@ struct ServerEnd(PathBuf);
 
 impl Drop for ServerEnd {
     fn drop(&mut self) {
-        if let Ok(process) = fs::read_to_string(self.0.join("server.pid")) {
+        let folder = fs::read_to_string(self.0.join("place")).unwrap_or_default();
+        if let Ok(process) = fs::read_to_string(Path::new(folder.trim()).join("server.pid")) {
             // If the run was complete, the page itself has already stopped the server.
             let _ = Command::new("kill").arg(process.trim()).output();
         }

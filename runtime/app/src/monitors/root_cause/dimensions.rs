@@ -41,7 +41,9 @@ pub(super) fn of(access: &Access<'_>, cube: &Cube, definition: &MonitorDefinitio
                     choice.left_out.push((name, "it is the key of the cube"));
                 }
                 DimensionType::String | DimensionType::Boolean | DimensionType::Number => choice.looked_at.push(name),
-                DimensionType::Time | DimensionType::Geo => choice.left_out.push((name, "it has no groups to compare")),
+                DimensionType::Time | DimensionType::Geo => {
+                    choice.left_out.push((name, "dimensions of this type are not compared"))
+                }
             }
         }
     }

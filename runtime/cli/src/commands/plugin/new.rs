@@ -22,8 +22,8 @@ pub struct NewArguments {
     /// The role of the plugin
     #[arg(long, value_enum)]
     pub role: Role,
-    /// The plugin's name: a-z, 0-9 and `-`; `dialect-`, `detector-` or `check-` is added in these roles. The default is
-    /// the folder's name
+    /// The plugin's name: a-z, 0-9 and `-`. The role is added as a prefix to the names of dialects, detectors and
+    /// checks, as in `dialect-acme`. The default is the folder's name
     #[arg(long)]
     pub name: Option<String>,
     /// Use the SDK of a clone of Terrane instead of a copy: its folder `sdk`

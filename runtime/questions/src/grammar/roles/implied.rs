@@ -31,7 +31,9 @@ impl Reader<'_> {
                 self.piece(text, format!("only rows where {switch} is true"), certainty)
             }
             None => {
-                let message = format!("measure `{name}` follows another one; write `and` between them, or a condition");
+                let message = format!(
+                    "measure `{name}` follows another measure; write `and` between them, or a condition instead of `{name}`"
+                );
                 self.unclear(text, message, Vec::new());
                 1
             }

@@ -100,7 +100,7 @@ impl Reader<'_> {
             MemberKind::Measure | MemberKind::Metric if role == Role::Any && self.belongs_to_measure(at) => {
                 self.unclear(
                     text,
-                    format!("measure `{name}` follows another one; write `and` between them"),
+                    format!("measure `{name}` follows another measure; write `and` between them"),
                     Vec::new(),
                 );
                 1

@@ -32,7 +32,8 @@ impl Reader<'_> {
         spelled(text).split(' ').map(|word| self.language.stem(word)).collect()
     }
 
-    /// Returns the places of the items from a place on that have these stems, in this order.
+    /// Returns the places of the items with these stems, in this order, from `start` on. Filler words between them are
+    /// skipped; any other word ends the search with `None`.
     fn places_of(&self, start: usize, stems: &[&str]) -> Option<Vec<usize>> {
         let (mut rest, mut places) = (stems, Vec::new());
         for (place, item) in self.items.iter().enumerate().skip(start) {
@@ -109,8 +110,9 @@ impl Reader<'_> {
         if is_condition { Vec::new() } else { vec![first] }
     }
 
-    /// Reads a share of the rows with a value: the rate with this value in its name. A share of the total has another
-    /// meaning, so without a rate the caller is asked. Returns the number of items read, or `None` for other shares.
+    /// Reads a share of the rows with some values, as the rate whose name contains these values. If no rate matches,
+    /// asks the caller, because a share of the total is a different number. Returns the number of items read, or `None`
+    /// for a share without values that is not within groups.
     pub(super) fn share_of_values(
         &mut self,
         at: usize,

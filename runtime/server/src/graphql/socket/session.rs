@@ -31,7 +31,7 @@ impl Close {
     pub(super) const SILENT: Close = Close::of(1001, "no response to pings");
     pub(super) const TOO_LARGE: Close = Close::of(1009, "the message is too large");
     pub(super) const NOT_UTF8: Close = Close::of(1007, "the message is not UTF-8");
-    pub(super) const PROTOCOL: Close = Close::of(1002, "the frame breaks the WebSocket protocol");
+    pub(super) const PROTOCOL: Close = Close::of(1002, "the frame violates the WebSocket protocol");
     pub(super) const FAILED: Close = Close::of(1011, "an internal error occurred");
     pub(super) const UNAUTHORIZED: Close = Close::of(4401, "Unauthorized");
     pub(super) const SUBPROTOCOL: Close = Close::of(4406, "Subprotocol not acceptable");

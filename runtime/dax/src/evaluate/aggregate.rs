@@ -193,7 +193,11 @@ impl<'q> Evaluator<'q> {
             Ok(Rc::new(Rows::new(&iteration.table.columns, rows)))
         };
         let is_fixed = is_fixed && !self.scan(Node::Scalar(&iteration.expression), iteration.context).has_transition;
-        if is_fixed { self.remembered(std::ptr::from_ref(iteration) as usize, environment, make) } else { make() }
+        if is_fixed {
+            self.remembered(std::ptr::from_ref(iteration) as usize, environment, &Need::All, make)
+        } else {
+            make()
+        }
     }
 
     /// Returns whether the scanned expression turns current rows into filters.

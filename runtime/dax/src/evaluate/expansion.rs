@@ -10,7 +10,7 @@ use terrane_compiler::model::{CubeId, DimensionId};
 use terrane_compiler::query::Filter;
 
 use super::context::{Allowed, Expansion, FilterContext, FilterList, Pin, Restriction, distinct};
-use super::environment::Frame;
+use super::rows::Rows;
 use super::source::Item;
 use super::{Datum, Evaluator, Result, not_supported};
 use crate::place::Place;
@@ -181,10 +181,10 @@ impl<'q> Evaluator<'q> {
             })
     }
 
-    /// Returns whether the row of a table was selected under all filters of a context that apply to the table. The row
-    /// then passes these filters, so that they can stay beside it.
-    pub(super) fn is_seen(&self, frame: &Frame, table: CubeId, context: &FilterContext) -> bool {
-        let Some(seen) = &frame.table.seen else { return false };
+    /// Returns whether rows of a table were selected under all filters of a context that apply to the table. The rows
+    /// then pass these filters, so that they can stay beside the rows.
+    pub(super) fn is_seen(&self, rows: &Rows, table: CubeId, context: &FilterContext) -> bool {
+        let Some(seen) = &rows.seen else { return false };
         let is_relevant = |column: DimensionId| applies(self.model, column, table);
         let contains = |list: &FilterList, filter: &Rc<Restriction>| {
             list.filters.iter().any(|other| Rc::ptr_eq(other, filter) || other == filter)

@@ -65,7 +65,7 @@ impl<'q> Evaluator<'q> {
     fn with_row(&self, context: &FilterContext, frame: &Frame, place: Place) -> Result<FilterContext> {
         let own = self.pins_of_row(frame, place)?;
         let tables = frame.table.expansion.iter().filter(|one| one.is_whole).map(|one| one.table);
-        let unseen: Vec<CubeId> = tables.filter(|table| !self.is_seen(frame, *table, context)).collect();
+        let unseen: Vec<CubeId> = tables.filter(|table| !self.is_seen(&frame.table, *table, context)).collect();
         self.refuse_unknown_row(&unseen, context, place)?;
         let is_replaced = |column: DimensionId| {
             own.iter().any(|pin| pin.column == column) || unseen.iter().any(|table| applies(self.model, column, *table))
@@ -541,6 +541,7 @@ impl<'q> Evaluator<'q> {
         if wanted.is_empty() {
             return Err(not_supported("a filter by a table without columns of the model", place));
         }
+        debug_assert!(wanted.iter().all(|(at, _)| rows.has(*at as u32)), "a filter needs the values of its columns");
         let is_blank = |row: &Rc<[Datum]>| wanted.iter().all(|(at, _)| row[*at].is_blank());
         if rows_of.is_some() && key.is_empty() && rows.rows.iter().any(is_blank) {
             // Without its key, a row whose visible values are all BLANK looks like the blank row, which does not belong
@@ -554,7 +555,11 @@ impl<'q> Evaluator<'q> {
             Some(source) if self.is_fresh(source, surroundings) => Replaced::Table(source.cube()),
             Some(SourceTable::All(cube)) => Replaced::Table(cube),
             // The rows were selected under the filters around the call, so these filters can stay.
-            Some(SourceTable::Seen(_)) => Replaced::Nothing,
+            Some(SourceTable::Seen(cube)) if self.is_seen(&rows, cube, &environment.context) => Replaced::Nothing,
+            Some(SourceTable::Seen(cube)) => {
+                self.refuse_unknown_row(&[cube], &environment.context, place)?;
+                Replaced::Table(cube)
+            }
             None => Replaced::Columns,
         };
         let expansion = rows.expansion.to_vec();

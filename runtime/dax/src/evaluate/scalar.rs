@@ -228,15 +228,17 @@ impl<'q> Evaluator<'q> {
         Ok(count(rows.rows.len()))
     }
 
-    /// Returns the cached result of a table for these filters, or computes it.
+    /// Returns the cached result of a table for these filters, or computes it. A cached result is used only if it has
+    /// the needed columns.
     pub(super) fn remembered(
         &self,
         node: usize,
         environment: &Environment,
+        need: &Need,
         make: impl FnOnce() -> Result<Rc<super::Rows>>,
     ) -> Result<Rc<super::Rows>> {
         let key = super::TableKey::of(node, environment);
-        if let Some(found) = self.tables.borrow().get(&key) {
+        if let Some(found) = self.tables.borrow().get(&key).filter(|found| self.has_needed(found, need)) {
             return Ok(Rc::clone(found));
         }
         let made = make()?;

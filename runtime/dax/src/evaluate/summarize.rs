@@ -99,7 +99,7 @@ impl<'q> Evaluator<'q> {
                 let suggestion = "Use ROW, or SUMMARIZECOLUMNS with the table as a filter.";
                 return Err(replaceable("SUMMARIZE without group columns", suggestion, place));
             }
-            _ => self.groups_of(of, groups, environment)?,
+            _ => self.groups_of(of, groups, !values.is_empty(), environment)?,
         };
         let base = match of.kind {
             TableKind::Model(_) => environment.context.clone(),
@@ -136,10 +136,16 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the combinations of group columns in the rows of a table expression. The columns may be in tables that
-    /// the expression's table reaches on the one side.
-    fn groups_of(&self, of: &'q Table, groups: &[DimensionId], environment: &Environment) -> Result<Vec<Vec<Datum>>> {
+    /// the expression's table reaches on the one side. `is_filter` is true if the rows are also a filter of the groups.
+    fn groups_of(
+        &self,
+        of: &'q Table,
+        groups: &[DimensionId],
+        is_filter: bool,
+        environment: &Environment,
+    ) -> Result<Vec<Vec<Datum>>> {
         let own = |id: &DimensionId| of.columns.iter().position(|column| column.lineage == Some(*id));
-        let mut scan = Scan::default();
+        let mut scan = Scan { has_transition: is_filter, ..Scan::default() };
         for group in groups {
             match own(group) {
                 Some(at) => _ = scan.columns.insert(at as u32),

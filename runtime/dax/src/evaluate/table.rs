@@ -15,7 +15,7 @@ use super::operators::to_number;
 use super::rows::{Rows, compare_keys};
 use super::walk::{Need, Node, Scan};
 use super::{Datum, Evaluator, Result, collected, not_supported};
-use crate::bound::{AllOf, BoundOrder, NamedScalar, Scalar, ScalarKind, Table, TableKind};
+use crate::bound::{AllOf, BoundOrder, NamedScalar, Scalar, ScalarKind, Table, TableColumn, TableKind};
 use crate::functions::{Function, Operation};
 
 impl<'q> Evaluator<'q> {
@@ -26,7 +26,7 @@ impl<'q> Evaluator<'q> {
         let rows = if scan.is_open || self.sees_rows(&scan, environment) {
             make()?
         } else {
-            self.remembered(std::ptr::from_ref(table) as usize, environment, make)?
+            self.remembered(std::ptr::from_ref(table) as usize, environment, need, make)?
         };
         self.limited(rows.rows.len(), table.place)?;
         Ok(rows)
@@ -129,19 +129,9 @@ impl<'q> Evaluator<'q> {
             ..Rows::new(&table.columns, Vec::new())
         };
         let key = self.key_columns(cube, &empty);
-        let is_needed = |at: usize, id: DimensionId| match need {
-            Need::All | Need::AllWith(_) => true,
-            Need::Only(scan) => {
-                scan.columns.contains(&(at as u32)) || scan.has_transition && (key.is_empty() || key.contains(&id))
-            }
-        };
         let fetched: Vec<bool> =
-            ids.iter().enumerate().map(|(at, id)| id.is_some_and(|id| is_needed(at, id))).collect();
-        let related: Vec<DimensionId> = match need {
-            Need::All => Vec::new(),
-            Need::AllWith(related) => related.iter().copied().collect(),
-            Need::Only(scan) => scan.related.iter().copied().collect(),
-        };
+            ids.iter().enumerate().map(|(at, id)| id.is_some_and(|id| need.has_column(at, id, &key))).collect();
+        let related: Vec<DimensionId> = need.related().into_iter().flatten().copied().collect();
         let own = ids.iter().zip(&fetched).filter(|(_, needed)| **needed).filter_map(|(id, _)| *id);
         let columns: Vec<DimensionId> = own.chain(related.iter().copied()).collect();
         let rows = self.rows_of(cube, &columns, context, table.place)?;
@@ -153,6 +143,16 @@ impl<'q> Evaluator<'q> {
         };
         let rows = rows.into_iter().map(spread).collect();
         Ok(Rc::new(Rows { fetched: Some(fetched.into()), related: related.into(), rows, ..empty }))
+    }
+
+    /// Returns whether rows have all needed columns.
+    pub(super) fn has_needed(&self, rows: &Rows, need: &Need) -> bool {
+        let key = rows.rows_of.map(|cube| self.key_columns(cube, rows)).unwrap_or_default();
+        let has_column = |(at, column): (usize, &TableColumn)| {
+            rows.has(at as u32) || !column.lineage.is_some_and(|id| need.has_column(at, id, &key))
+        };
+        rows.columns.iter().enumerate().all(has_column)
+            && need.related().into_iter().flatten().all(|id| rows.related.contains(id))
     }
 
     fn all_rows(

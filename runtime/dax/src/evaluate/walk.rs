@@ -62,6 +62,26 @@ pub(super) enum Need {
 }
 
 impl Need {
+    /// Returns whether a column is needed, by its place in the table and by the columns of the table's key. Rows that
+    /// become filters need the key, and all columns if the key is empty because the caller does not see it.
+    pub(super) fn has_column(&self, at: usize, id: DimensionId, key: &[DimensionId]) -> bool {
+        match self {
+            Need::All | Need::AllWith(_) => true,
+            Need::Only(scan) => {
+                scan.columns.contains(&(at as u32)) || scan.has_transition && (key.is_empty() || key.contains(&id))
+            }
+        }
+    }
+
+    /// Returns the needed columns of tables on the one side.
+    pub(super) fn related(&self) -> Option<&BTreeSet<DimensionId>> {
+        match self {
+            Need::All => None,
+            Need::AllWith(related) => Some(related),
+            Need::Only(scan) => Some(&scan.related),
+        }
+    }
+
     pub(super) fn and(&self, scan: &Scan) -> Need {
         match self {
             Need::All if scan.related.is_empty() => Need::All,

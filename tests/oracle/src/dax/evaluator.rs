@@ -25,9 +25,12 @@ pub(super) struct Context {
     pub(super) selected: Option<Vec<Restriction>>,
     /// The values of variables, by their numbers.
     pub(super) variables: Vec<Json>,
+    /// The rows of the variables that are tables, by their numbers.
+    pub(super) tables: Vec<Rows>,
 }
 
 /// The rows of a table expression.
+#[derive(Debug, Clone)]
 pub(super) struct Rows {
     pub(super) columns: Vec<Column>,
     /// The columns that the rows restrict if they are used as a filter. For a fact table, these include the columns of
@@ -65,6 +68,7 @@ impl Evaluator {
                 let key = rows.first().map_or(0, Vec::len).saturating_sub(values.len());
                 first_rows(rows, *count, key, *is_ascending)
             }
+            Query::Summarize(table, groups, values) => self.summarized(table, groups, values, &context),
             Query::SummarizeColumns { groups, filters, values } => {
                 let mut inner = Context::default();
                 for filter in filters {
@@ -86,6 +90,30 @@ impl Evaluator {
             own.chain(values.iter().map(|value| self.scalar(value, context, &current))).collect()
         };
         rows.rows.iter().map(row).collect()
+    }
+
+    /// Evaluates the values for every combination of the groups in the rows of a table. The rows are a filter of the
+    /// values.
+    fn summarized(&self, table: &Table, groups: &[Column], values: &[Scalar], context: &Context) -> Vec<Vec<Json>> {
+        let rows = self.table(table, context, &[]);
+        let mut combinations: Vec<Vec<Json>> = Vec::new();
+        for row in &rows.rows {
+            let combination: Vec<Json> = groups.iter().map(|column| value(row, *column)).collect();
+            if !combinations.contains(&combination) {
+                combinations.push(combination);
+            }
+        }
+        let mut base = context.in_rows();
+        base.filters.push(Restriction::of(&rows));
+        let row = |combination: Vec<Json>| {
+            let mut inner = base.clone();
+            inner
+                .filters
+                .extend(groups.iter().zip(&combination).map(|(column, value)| Restriction::one(*column, value)));
+            let found: Vec<Json> = values.iter().map(|value| self.scalar(value, &inner, &[])).collect();
+            combination.into_iter().chain(found).collect()
+        };
+        combinations.into_iter().map(row).collect()
     }
 
     /// Evaluates the values for every combination of the groups, and drops combinations for which all values are BLANK.
@@ -218,6 +246,8 @@ impl Evaluator {
                 }
                 Rows { columns: columns.clone(), expanded: columns.clone(), current: columns.clone(), rows }
             }
+            Table::Calculated(of, filters) => self.table(of, &self.calculated(filters, context, current), &[]),
+            Table::Variable(number, _) => context.tables[*number].clone(),
             // TREATAS ignores values that the column does not have.
             Table::TreatAs(values, column) => {
                 let all = self.values(&[*column], &Context::default(), true);
@@ -349,6 +379,13 @@ impl Evaluator {
                 self.scalar(result, &inner, current)
             }
             Scalar::Variable(number) => context.variables[*number].clone(),
+            Scalar::LetTable(number, table, result) => {
+                let rows = self.table(table, context, current);
+                let mut inner = context.clone();
+                inner.tables.truncate(*number);
+                inner.tables.push(rows);
+                self.scalar(result, &inner, current)
+            }
         }
     }
 

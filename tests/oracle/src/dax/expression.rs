@@ -51,6 +51,8 @@ pub enum Scalar {
     /// A variable of this number, with its value, and the expression that can use it.
     Let(usize, Box<Scalar>, Box<Scalar>),
     Variable(usize),
+    /// A variable of this number that is a table, and the expression that can use it.
+    LetTable(usize, Box<Table>, Box<Scalar>),
 }
 
 #[derive(Debug, Clone)]
@@ -87,6 +89,10 @@ pub enum Table {
     /// SUMMARIZE of the table `orders`.
     Summarize(Vec<Column>),
     TreatAs(Vec<Json>, Column),
+    /// CALCULATETABLE
+    Calculated(Box<Table>, Vec<Filter>),
+    /// A variable, and the table that it stands for.
+    Variable(usize, Box<Table>),
 }
 
 /// A filter of CALCULATE.
@@ -123,6 +129,8 @@ pub enum Query {
         values: Vec<Scalar>,
     },
     Row(Vec<Scalar>),
+    /// SUMMARIZE of the rows of a table, with expressions.
+    Summarize(Table, Vec<Column>, Vec<Scalar>),
     /// TOPN of ADDCOLUMNS by its first value, with ties.
     TopN(usize, bool, Table, Vec<Scalar>),
 }
@@ -226,6 +234,9 @@ impl Scalar {
                 format!("(VAR x{number} = {} RETURN {})", value.dax(), result.dax())
             }
             Scalar::Variable(number) => format!("x{number}"),
+            Scalar::LetTable(number, table, result) => {
+                format!("(VAR t{number} = {} RETURN {})", table.dax(), result.dax())
+            }
         }
     }
 }
@@ -256,6 +267,11 @@ impl Table {
             Table::TreatAs(values, column) => {
                 format!("TREATAS({{{}}}, {})", joined(values, literal), column_text(*column))
             }
+            Table::Calculated(table, filters) => {
+                let filters: String = filters.iter().map(|filter| format!(", {}", filter.dax())).collect();
+                format!("CALCULATETABLE({}{filters})", table.dax())
+            }
+            Table::Variable(number, _) => format!("t{number}"),
         }
     }
 }
@@ -303,6 +319,10 @@ impl Query {
                 let parts = groups.iter().map(|column| column_text(*column)).chain(filters.iter().map(Table::dax));
                 let parts = parts.collect::<Vec<String>>().join(", ");
                 format!("EVALUATE SUMMARIZECOLUMNS({parts}{})", named(values))
+            }
+            Query::Summarize(table, groups, values) => {
+                let groups = joined(groups, |column| column_text(*column));
+                format!("EVALUATE SUMMARIZE({}, {groups}{})", table.dax(), named(values))
             }
             Query::Row(values) => format!("EVALUATE ROW({})", named(values).trim_start_matches(", ")),
             Query::TopN(count, is_ascending, table, values) => {

@@ -18,6 +18,8 @@ struct Place {
     column: Option<Column>,
     /// The number of variables that the expression can use.
     variables: usize,
+    /// The number of variables that are tables.
+    tables: usize,
 }
 
 impl Place {
@@ -27,8 +29,8 @@ impl Place {
 }
 
 pub fn query(random: &mut Random) -> Query {
-    let outside = Place { depth: 3, column: None, variables: 0 };
-    match random.below(8) {
+    let outside = Place { depth: 3, column: None, variables: 0, tables: 0 };
+    match random.below(9) {
         0 => Query::Row(scalars(random, outside)),
         1..=3 => {
             let table = rows(random, outside);
@@ -39,6 +41,13 @@ pub fn query(random: &mut Random) -> Query {
             let table = rows(random, outside);
             let values = scalars(random, Place { column: number_of(&table), ..outside });
             Query::TopN(random.below(4), random.chance(50), table, values)
+        }
+        5 => {
+            let table = *random.of(&["orders", "customers"]);
+            let own: Vec<Column> = GROUPS.iter().copied().filter(|(of, _)| *of == table).collect();
+            let count = 1 + random.below(2);
+            let groups = random.some(&own, count);
+            Query::Summarize(model_rows(random, table, outside), groups, scalars(random, outside))
         }
         _ => {
             let count = 1 + random.below(2);
@@ -73,7 +82,7 @@ fn scalar(random: &mut Random, place: Place) -> Scalar {
     if place.variables > 0 && random.chance(20) {
         return Scalar::Variable(random.below(place.variables));
     }
-    match random.below(if place.depth == 0 { leaves } else { leaves + 14 }) {
+    match random.below(if place.depth == 0 { leaves } else { leaves + 15 }) {
         0 | 1 => Scalar::Measure(*random.of(&Measure::ALL)),
         2 => match place.column {
             Some(column) => Scalar::Column(column),
@@ -117,6 +126,14 @@ fn scalar(random: &mut Random, place: Place) -> Scalar {
             is_ascending: random.chance(50),
             is_dense: random.chance(50),
         })),
+        18 => {
+            let number = place.tables;
+            let name = *random.of(&["orders", "customers"]);
+            let table = Box::new(model_rows(random, name, inner));
+            let result = boxed(random, Place { column: None, tables: number + 1, ..inner });
+            let filter = Filter::Table(Table::Variable(number, table.clone()));
+            Scalar::LetTable(number, table, Box::new(Scalar::Calculate(result, vec![filter])))
+        }
         _ => {
             let number = place.variables;
             let value = boxed(random, inner);
@@ -161,6 +178,22 @@ fn rows(random: &mut Random, place: Place) -> Table {
     }
 }
 
+/// Returns rows of a table of the model, which are selected in one of several ways.
+fn model_rows(random: &mut Random, table: &'static str, place: Place) -> Table {
+    let own: Vec<Column> = GROUPS.iter().copied().filter(|(of, _)| *of == table).collect();
+    let column = *random.of(&own);
+    let rows = Box::new(Table::Model(table));
+    match random.below(5) {
+        0 => Table::Calculated(rows, vec![filter(random, Place { depth: 0, ..place.inner() })]),
+        1 => Table::Calculated(
+            Box::new(Table::Filter(rows, condition(random, column, 1))),
+            vec![Filter::AllTable(table)],
+        ),
+        2 => Table::FilterBy(rows, test(random, Place { depth: place.depth.min(1), column: None, ..place.inner() })),
+        _ => Table::Filter(rows, condition(random, column, 1)),
+    }
+}
+
 /// Returns a combination of two tables of one column.
 fn combined(random: &mut Random, column: Column) -> Table {
     let function = *random.of(&["UNION", "INTERSECT", "EXCEPT"]);
@@ -185,7 +218,9 @@ fn number_of(table: &Table) -> Option<Column> {
         }
         Table::Combine(_, of, _) => number_of(of),
         Table::Summarize(columns) => columns.iter().find_map(is_number),
-        Table::Filter(of, _) | Table::FilterBy(of, _) => number_of(of),
+        Table::Filter(of, _) | Table::FilterBy(of, _) | Table::Calculated(of, _) | Table::Variable(_, of) => {
+            number_of(of)
+        }
         Table::AllTable(_) | Table::TreatAs(..) => None,
     }
 }
@@ -216,6 +251,9 @@ fn filter(random: &mut Random, place: Place) -> Filter {
             let table = *random.of(&["orders", "customers"]);
             let own: Vec<Column> = GROUPS.iter().copied().filter(|(of, _)| *of == table).collect();
             let column = *random.of(&own);
+            if random.chance(30) {
+                return Filter::Table(model_rows(random, table, place));
+            }
             let of = if random.chance(50) { Table::AllTable(table) } else { Table::Model(table) };
             Filter::Table(Table::Filter(Box::new(of), condition(random, column, 1)))
         }

@@ -52,7 +52,7 @@ cube orders: Sales of the shop.
     orders.large  Large
 
 metrics
-    orders_total  simple  Orders Total
+    orders_total  simple  Orders total
 ";
     assert_eq!(all.stdout, expected);
     let seen = list(&["--as", &clerk, "--json"]);

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_split_a_slice_are_no_better_than_the_slice() {
+    fn pair_that_splits_a_slice_yields_to_the_slice() {
         let slice = |key: &[&str], share: f64, support: f64| Slice {
             key: key.iter().map(|value| Some(Arc::from(*value))).collect(),
             before: Some(support),

@@ -18,10 +18,11 @@ use crate::bound::{
     BoundEvaluation, BoundExpression, BoundOrder, BoundQuery, BoundVariable, ColumnName, QueryMeasure, QueryMeasureId,
     Scalar, ScalarKind, Table, TableColumn, VariableId,
 };
+use crate::functions::{self, Operation};
 use crate::names::{Names, equal_names};
 use crate::place::Place;
 use crate::problem::{ExpressionForm, MAX_PROBLEMS, Problem, ProblemKind};
-use crate::tree::{Definition, Evaluation, Expression, Name, OrderKey, Query, Variable};
+use crate::tree::{Definition, Evaluation, Expression, ExpressionKind, Name, OrderKey, Query, Variable};
 
 /// A bound query, and the problems of binding it. If there are no problems, the query has no invalid nodes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -73,6 +74,8 @@ struct RowContext {
     columns: Arc<[TableColumn]>,
     /// True if the table is invalid. Any name may then be one of its columns.
     is_open: bool,
+    /// True if the table is the argument of KEEPFILTERS.
+    keeps_filters: bool,
 }
 
 /// A logical filter. Its row context contains the columns that its condition names.
@@ -288,8 +291,13 @@ impl<'q> Binder<'q> {
 
     /// Calls `bind` in the row context of a table, with the number of that context.
     fn in_rows_of<T>(&mut self, table: &Table, bind: impl FnOnce(&mut Self, u32) -> T) -> T {
-        let scope = RowContext { columns: Arc::clone(&table.columns), is_open: table.is_invalid() };
-        self.scopes.push(scope);
+        self.in_iterated_rows(table, false, bind)
+    }
+
+    /// Calls `bind` like [`Self::in_rows_of`], for a table that [`Self::iterated`] bound.
+    fn in_iterated_rows<T>(&mut self, table: &Table, keeps_filters: bool, bind: impl FnOnce(&mut Self, u32) -> T) -> T {
+        let columns = Arc::clone(&table.columns);
+        self.scopes.push(RowContext { columns, is_open: table.is_invalid(), keeps_filters });
         let bound = bind(self, self.scopes.len() as u32 - 1);
         self.scopes.pop();
         bound
@@ -304,8 +312,29 @@ impl<'q> Binder<'q> {
         bound
     }
 
-    fn has_row_context(&self) -> bool {
+    /// Returns whether an expression turns the current rows into filters. Reports rows of KEEPFILTERS: filters of
+    /// their columns would have to stay.
+    fn has_transition(&mut self, place: Place) -> bool {
+        if self.visible_scopes().any(|(_, scope)| scope.keeps_filters) {
+            let construct = "a measure or CALCULATE in the rows of KEEPFILTERS".into();
+            self.problem(ProblemKind::NotSupported { construct }, place);
+        }
         self.scopes.len() > self.hidden
+    }
+
+    /// Binds the table whose rows a function passes through. Also returns whether it is the argument of KEEPFILTERS.
+    fn iterated(&mut self, expression: &'q Expression) -> (Table, bool) {
+        match &expression.kind {
+            ExpressionKind::Call { function: name, arguments }
+                if functions::find(&name.text).is_some_and(|found| found.operation == Operation::KeepFilters) =>
+            {
+                match &arguments[..] {
+                    [only] => (self.iterated(only).0, true),
+                    _ => (self.table(expression), false),
+                }
+            }
+            _ => (self.table(expression), false),
+        }
     }
 
     /// Returns the visible row contexts with their numbers, innermost first.

@@ -324,8 +324,16 @@ pub enum TableKind {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Group {
     Column(DimensionId),
-    /// Columns with subtotals. Each has the name of the result column that is TRUE for its subtotals.
-    Rollup(Vec<(DimensionId, Arc<str>)>),
+    /// Columns with subtotals.
+    Rollup(Vec<RollupLevel>),
+}
+
+/// The columns of one level of subtotals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RollupLevel {
+    pub columns: Vec<DimensionId>,
+    /// The name of the result column that is TRUE for subtotals over these columns.
+    pub name: Arc<str>,
 }
 
 /// The tables or columns whose filters ALL and similar functions remove.
@@ -424,9 +432,4 @@ impl ColumnName {
 pub(crate) fn column_text(model: &Model, id: DimensionId) -> Arc<str> {
     let (table, column) = (&model.cube(id.cube).name, &model.dimension(id).name);
     format!("{}{}", TableName(table), Bracketed(column)).into()
-}
-
-/// Returns whether a function is usable only as a filter argument of CALCULATE.
-pub(crate) fn is_modifier(operation: Operation) -> bool {
-    matches!(operation, Operation::RemoveFilters | Operation::KeepFilters | Operation::UseRelationship)
 }

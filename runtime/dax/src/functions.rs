@@ -153,6 +153,7 @@ pub enum Operation {
     SummarizeColumns,
     Summarize,
     RollupAddIsSubtotal,
+    RollupGroup,
     AddColumns,
     SelectColumns,
     TopN,
@@ -267,6 +268,10 @@ impl Function {
             let most = fixed.len();
             let takes = if required == most { most.to_string() } else { format!("{required} to {most}") };
             return (arguments < required || arguments > most).then_some(takes);
+        }
+        // A column of SELECTCOLUMNS may have no name.
+        if self.operation == Operation::SelectColumns {
+            return (arguments < 2).then(|| "2 or more".to_owned());
         }
         let of_group = group.iter().filter(|p| p.presence != Presence::OptionalInGroup).count();
         let least = required + if group[0].presence == Presence::Repeated { of_group } else { 0 };

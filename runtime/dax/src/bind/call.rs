@@ -6,9 +6,7 @@ use terrane_compiler::types::Value;
 
 use super::Binder;
 use super::filter::is_word;
-use crate::bound::{
-    BoundExpression, BoundOrder, Filter, FilterKind, Iteration, Scalar, ScalarKind, Table, is_modifier,
-};
+use crate::bound::{BoundExpression, BoundOrder, Filter, FilterKind, Iteration, Scalar, ScalarKind, Table};
 use crate::functions::{self, Accepts, Aggregation, Function, Operation, ParameterKind, Presence, Returns};
 use crate::parser::bare_name;
 use crate::place::Place;
@@ -55,10 +53,11 @@ impl<'q> Binder<'q> {
         let is_table = function.returns == Returns::Table;
         if !self.has_arguments(arguments) {
             self.unknown_functions(list);
-        } else if is_modifier(function.operation) || function.operation == Operation::RollupAddIsSubtotal {
+        } else if function.returns == Returns::Modifier {
             let allowed = match function.operation {
                 Operation::RollupAddIsSubtotal => "SUMMARIZECOLUMNS",
-                Operation::KeepFilters => "CALCULATE, CALCULATETABLE or SUMMARIZECOLUMNS",
+                Operation::RollupGroup => "ROLLUPADDISSUBTOTAL",
+                Operation::KeepFilters => "CALCULATE, SUMMARIZECOLUMNS or a function that passes through rows",
                 _ => "CALCULATE or CALCULATETABLE",
             };
             self.problem(ProblemKind::Misplaced { modifier: function.name, allowed }, name.place);
@@ -177,8 +176,9 @@ impl<'q> Binder<'q> {
 
     fn iteration(&mut self, arguments: Arguments<'q>) -> Scalar {
         let Arguments { function, list, place } = arguments;
-        let table = self.table(&list[0]);
-        let (context, expression) = self.in_rows_of(&table, |binder, context| (context, binder.scalar(&list[1])));
+        let (table, keeps) = self.iterated(&list[0]);
+        let (context, expression) =
+            self.in_iterated_rows(&table, keeps, |binder, context| (context, binder.scalar(&list[1])));
         if !matches!(function.operation, Operation::Iterate(Aggregation::Count | Aggregation::Min | Aggregation::Max)) {
             self.accept(Some(Accepts::Any), &expression);
         }
@@ -188,7 +188,7 @@ impl<'q> Binder<'q> {
         let (mut extra, mut order, mut words) = (Vec::new(), Vec::new(), Vec::new());
         if function.operation == Operation::ConcatenateX {
             extra.push(arguments.get(2).map(|delimiter| self.scalar(delimiter)));
-            order = self.in_rows_of(&table, |binder, _| binder.order(arguments, 3));
+            order = self.in_iterated_rows(&table, keeps, |binder, _| binder.order(arguments, 3));
         } else if function.operation == Operation::RankX {
             extra.push(arguments.get(2).map(|value| self.scalar(value)));
             let is_ascending = arguments.get(3).is_some_and(|order| !self.descends(order));
@@ -254,7 +254,7 @@ impl<'q> Binder<'q> {
     }
 
     fn calculate(&mut self, expression: &'q Expression, filters: Vec<Filter>, place: Place) -> Scalar {
-        let has_transition = self.has_row_context();
+        let has_transition = self.has_transition(place);
         let expression = self.in_filter_context(|binder| binder.scalar(expression));
         if expression.kind == ScalarKind::Invalid {
             return expression;

@@ -189,7 +189,7 @@ impl<'q> Binder<'q> {
         if self.is_refused_in_filter(&format!("[{name}]"), place) {
             return Scalar::invalid(place);
         }
-        let call = MeasureCall { source, has_transition: self.has_row_context() };
+        let call = MeasureCall { source, has_transition: self.has_transition(place) };
         Scalar { kind: ScalarKind::Measure(call), ty, place }
     }
 

@@ -179,7 +179,7 @@ impl<'q> Binder<'q> {
     fn condition(&mut self, expression: &'q Expression) -> Option<FilterKind> {
         let place = expression.place;
         self.logical_filters.push(LogicalFilter { scope: self.scopes.len() });
-        self.scopes.push(RowContext { columns: Arc::default(), is_open: false });
+        self.scopes.push(RowContext { columns: Arc::default(), is_open: false, keeps_filters: false });
         let condition = self.scalar(expression);
         let scope = self.scopes.pop();
         self.logical_filters.pop();

@@ -7,8 +7,8 @@ use terrane_compiler::model::DimensionId;
 use super::Binder;
 use super::call::Arguments;
 use crate::bound::{
-    AllOf, BoundExpression, ColumnName, Filter, Group, NamedScalar, Scalar, ScalarKind, Table, TableColumn, TableKind,
-    column_text,
+    AllOf, BoundExpression, ColumnName, Filter, Group, NamedScalar, RollupLevel, Scalar, ScalarKind, Table,
+    TableColumn, TableKind, column_text,
 };
 use crate::functions::{self, Function, Operation};
 use crate::names::equal_names;
@@ -85,8 +85,9 @@ impl<'q> Binder<'q> {
 
     fn filter_rows(&mut self, arguments: Arguments<'q>) -> Option<Table> {
         let Arguments { list, place, .. } = arguments;
-        let table = self.table(&list[0]);
-        let (context, condition) = self.in_rows_of(&table, |binder, context| (context, binder.scalar(&list[1])));
+        let (table, keeps) = self.iterated(&list[0]);
+        let (context, condition) =
+            self.in_iterated_rows(&table, keeps, |binder, context| (context, binder.scalar(&list[1])));
         if condition.kind == ScalarKind::Invalid || table.is_invalid() {
             return None;
         }
@@ -125,7 +126,7 @@ impl<'q> Binder<'q> {
     fn calculate_table(&mut self, arguments: Arguments<'q>) -> Option<Table> {
         let Arguments { list, place, .. } = arguments;
         let filters = self.filters(&list[1..]);
-        let has_transition = self.has_row_context();
+        let has_transition = self.has_transition(place);
         let table = self.in_filter_context(|binder| binder.valid_table(&list[0]))?;
         let columns = Arc::clone(&table.columns);
         Some(Table { kind: TableKind::Calculate { table: Box::new(table), filters, has_transition }, columns, place })
@@ -203,6 +204,27 @@ impl<'q> Binder<'q> {
         named
     }
 
+    /// Binds the columns of SELECTCOLUMNS: expressions, each after its name, and columns of the table without a name.
+    fn selected(&mut self, arguments: &'q [Expression]) -> Vec<(Option<Arc<str>>, Scalar)> {
+        let mut selected = Vec::new();
+        let mut rest = arguments;
+        while let [first, others @ ..] = rest {
+            rest = others;
+            if let ExpressionKind::Literal(Literal::Text(name)) = &first.kind {
+                let expression = others.first().map(|expression| self.scalar(expression));
+                rest = others.get(1..).unwrap_or_default();
+                selected.push((Some(Arc::clone(name)), expression.unwrap_or_else(|| Scalar::invalid(first.place))));
+                continue;
+            }
+            let expression = self.scalar(first);
+            if !matches!(expression.kind, ScalarKind::Column { .. } | ScalarKind::Invalid) {
+                self.problem(ProblemKind::ExpectedName, first.place);
+            }
+            selected.push((None, expression));
+        }
+        selected
+    }
+
     fn summarize_columns(&mut self, arguments: Arguments<'q>) -> Option<Table> {
         let Arguments { function, list, place } = arguments;
         let is_name = |e: &Expression| matches!(e.kind, ExpressionKind::Literal(Literal::Text(_)));
@@ -278,19 +300,42 @@ impl<'q> Binder<'q> {
             self.problem(kind, place);
             return None;
         }
-        let mut group = Vec::new();
+        let mut levels = Vec::new();
         for pair in arguments.chunks(2) {
-            let id = self.column(&pair[0])?;
+            let members = self.rollup_columns(&pair[0], columns)?;
             let ExpressionKind::Literal(Literal::Text(name)) = &pair[1].kind else {
                 self.problem(ProblemKind::ExpectedName, pair[1].place);
                 return None;
             };
-            self.is_new_group(columns, id, pair[0].place).then_some(())?;
-            columns.push(TableColumn::of_model(self.model(), id));
             columns.push(TableColumn::named(name, Type::Boolean));
-            group.push((id, Arc::clone(name)));
+            levels.push(RollupLevel { columns: members, name: Arc::clone(name) });
         }
-        Some(Group::Rollup(group))
+        Some(Group::Rollup(levels))
+    }
+
+    /// Binds the columns of one level of subtotals: a column, or ROLLUPGROUP of several. Adds them to the result's
+    /// columns.
+    fn rollup_columns(
+        &mut self,
+        expression: &'q Expression,
+        columns: &mut Vec<TableColumn>,
+    ) -> Option<Vec<DimensionId>> {
+        let members = match &expression.kind {
+            ExpressionKind::Call { function, arguments }
+                if functions::find(&function.text).is_some_and(|found| found.operation == Operation::RollupGroup) =>
+            {
+                &arguments[..]
+            }
+            _ => std::slice::from_ref(expression),
+        };
+        let mut ids = Vec::with_capacity(members.len());
+        for member in members {
+            let id = self.column(member)?;
+            self.is_new_group(columns, id, member.place).then_some(())?;
+            columns.push(TableColumn::of_model(self.model(), id));
+            ids.push(id);
+        }
+        Some(ids)
     }
 
     fn summarize(&mut self, arguments: Arguments<'q>) -> Option<Table> {
@@ -347,8 +392,9 @@ impl<'q> Binder<'q> {
 
     fn add_columns(&mut self, arguments: Arguments<'q>) -> Option<Table> {
         let Arguments { list, place, .. } = arguments;
-        let table = self.table(&list[0]);
-        let (context, values) = self.in_rows_of(&table, |binder, context| (context, binder.named(&list[1..])));
+        let (table, keeps) = self.iterated(&list[0]);
+        let (context, values) =
+            self.in_iterated_rows(&table, keeps, |binder, context| (context, binder.named(&list[1..])));
         if table.is_invalid() {
             return None;
         }
@@ -368,29 +414,43 @@ impl<'q> Binder<'q> {
 
     fn select_columns(&mut self, arguments: Arguments<'q>) -> Option<Table> {
         let Arguments { list, place, .. } = arguments;
-        let table = self.table(&list[0]);
-        let (context, values) = self.in_rows_of(&table, |binder, context| (context, binder.named(&list[1..])));
+        let (table, keeps) = self.iterated(&list[0]);
+        let (context, values) =
+            self.in_iterated_rows(&table, keeps, |binder, context| (context, binder.selected(&list[1..])));
         if table.is_invalid() {
             return None;
         }
-        // A column that is only renamed has the lineage of the original column.
-        let lineage = |value: &NamedScalar| match value.expression.kind {
-            ScalarKind::Column { context: of, column } if of == context => table.columns[column as usize].lineage,
+        let original = |expression: &Scalar| match expression.kind {
+            ScalarKind::Column { context: of, column } if of == context => Some(&table.columns[column as usize]),
             _ => None,
         };
-        let columns = values.iter().map(|value| TableColumn {
-            lineage: lineage(value),
-            ..TableColumn::named(&value.name, value.expression.ty)
+        let column = |(name, expression): &(Option<Arc<str>>, Scalar)| match (name, original(expression)) {
+            (None, Some(original)) => original.clone(),
+            // A column that is only renamed has the lineage of the original column.
+            (Some(name), original) => TableColumn {
+                lineage: original.and_then(|original| original.lineage),
+                ..TableColumn::named(name, expression.ty)
+            },
+            (None, None) => TableColumn::named(&Arc::default(), expression.ty),
+        };
+        let columns: Arc<[TableColumn]> = values.iter().map(column).collect();
+        if !self.has_distinct_names(&columns, place) {
+            return None;
+        }
+        let values = values.into_iter().map(|(name, expression)| {
+            let name = name.unwrap_or_else(|| expression_name(&expression));
+            NamedScalar { name, expression }
         });
-        let columns = columns.collect();
+        let values = values.collect();
         Some(Table { kind: TableKind::SelectColumns { table: Box::new(table), context, values }, columns, place })
     }
 
     fn top_n(&mut self, arguments: Arguments<'q>) -> Option<Table> {
         let Arguments { list, place, .. } = arguments;
         let count = self.scalar(&list[0]);
-        let table = self.table(&list[1]);
-        let (context, order) = self.in_rows_of(&table, |binder, context| (context, binder.order(arguments, 2)));
+        let (table, keeps) = self.iterated(&list[1]);
+        let (context, order) =
+            self.in_iterated_rows(&table, keeps, |binder, context| (context, binder.order(arguments, 2)));
         if table.is_invalid() || count.kind == ScalarKind::Invalid {
             return None;
         }
@@ -439,8 +499,9 @@ impl<'q> Binder<'q> {
 
     fn generate(&mut self, arguments: Arguments<'q>) -> Option<Table> {
         let Arguments { list, place, .. } = arguments;
-        let table = self.table(&list[0]);
-        let (context, row_table) = self.in_rows_of(&table, |binder, context| (context, binder.table(&list[1])));
+        let (table, keeps) = self.iterated(&list[0]);
+        let (context, row_table) =
+            self.in_iterated_rows(&table, keeps, |binder, context| (context, binder.table(&list[1])));
         if table.is_invalid() || row_table.is_invalid() {
             return None;
         }
@@ -471,7 +532,7 @@ impl<'q> Binder<'q> {
             // RELATEDTABLE is CALCULATETABLE without filters, so the rows around it need no relationship.
             let columns = self.columns_of(table);
             let rows = Table { kind: TableKind::Model(table), columns: Arc::clone(&columns), place: list[0].place };
-            let has_transition = self.has_row_context();
+            let has_transition = self.has_transition(place);
             let kind = TableKind::Calculate { table: Box::new(rows), filters: Vec::new(), has_transition };
             return Some(Table { kind, columns, place });
         };
@@ -548,4 +609,12 @@ fn common_column(tables: &[Table], at: usize) -> TableColumn {
     let has_lineage = others.clone().all(|other| other.lineage == first.lineage);
     let ty = others.by_ref().fold(first.ty, |ty, other| ty.union(other.ty));
     TableColumn { name: first.name.clone(), lineage: first.lineage.filter(|_| has_lineage), ty }
+}
+
+/// Returns the name of an expression without a name. Only its column in the result is shown.
+fn expression_name(expression: &Scalar) -> Arc<str> {
+    match expression.kind {
+        ScalarKind::Column { column, .. } => format!("column {column}").into(),
+        _ => Arc::default(),
+    }
 }

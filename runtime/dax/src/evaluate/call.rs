@@ -119,7 +119,10 @@ fn of_values(function: &'static Function, values: &[Datum], words: &[&str], plac
                 Aggregation::Max => compare_as_zero(&values[0], &values[1]).is_ge(),
                 _ => compare_as_zero(&values[0], &values[1]).is_le(),
             };
-            Ok(values[usize::from(!is_first)].clone())
+            let found = &values[usize::from(!is_first)];
+            // A BLANK that is compared with a number counts as 0.
+            let is_zero = found.is_blank() && values.iter().any(|value| value.ty().is_number());
+            Ok(if is_zero { Datum::Integer(0) } else { found.clone() })
         }
         Operation::Date => date(values, place),
         Operation::Format => Ok(Datum::Text(super::format::format(&values[0], &to_text(&values[1], place)?).into())),

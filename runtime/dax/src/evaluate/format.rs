@@ -130,7 +130,8 @@ fn in_section(digits: &str, parts: &[Part]) -> String {
     let fraction: Vec<Part> = rest.iter().take(end - whole.len()).copied().filter(is_digit).collect();
     // Each comma after the last digit divides the number by a thousand. Other commas separate thousands.
     let last = whole.iter().rposition(is_digit);
-    let commas_behind = whole.iter().skip(last.map_or(0, |at| at + 1)).filter(|part| **part == Part::Comma).count();
+    let commas = |parts: &[Part]| parts.iter().filter(|part| **part == Part::Comma).count();
+    let commas_behind = commas(&whole[last.map_or(0, |at| at + 1)..]) + commas(&rest[..end - whole.len()]);
     let has_groups = last.is_some_and(|last| whole[..last].contains(&Part::Comma));
     let percents = parts.iter().filter(|part| **part == Part::Percent).count() as i32;
     let mut scaled = Scaled::of(digits).shifted(2 * percents - 3 * commas_behind as i32);
@@ -295,6 +296,7 @@ mod tests {
             (Datum::Integer(1_234_567), "000-0000", "123-4567"),
             (Datum::Integer(1_234_567), "0,,", "1"),
             (Datum::Integer(1_234_567), "#,##0,", "1,235"),
+            (Datum::Integer(1_500_000), "0.0,,\"M\"", "1.5M"),
             (Datum::Integer(-5), "0;(0);zero", "(5)"),
             (Datum::Integer(0), "0;(0);zero", "zero"),
             (Datum::Integer(7), "0;(0);zero", "7"),
@@ -335,6 +337,11 @@ mod tests {
             ("\"Q\"q yyyy", "Q1 2024"),
             ("y", "40"),
             ("w", "6"),
+            ("ww", "6"),
+            ("c", "2/9/2024 3:04:05 PM"),
+            ("ddddd", "2/9/2024"),
+            ("dddddd", "Friday, February 9, 2024"),
+            ("ttttt", "3:04:05 PM"),
             ("Short Date", "2/9/2024"),
             ("Long Date", "Friday, February 9, 2024"),
             ("General Date", "2/9/2024 3:04:05 PM"),

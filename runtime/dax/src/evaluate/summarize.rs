@@ -181,9 +181,9 @@ fn grouping_sets(groups: &[Group]) -> Vec<GroupingSet> {
     for group in groups {
         let levels: Vec<GroupingSet> = match group {
             Group::Column(id) => vec![vec![*id]],
-            Group::Rollup(columns) => {
-                let ids: Vec<DimensionId> = columns.iter().map(|(id, _)| *id).collect();
-                (0..=ids.len()).rev().map(|length| ids[..length].to_vec()).collect()
+            Group::Rollup(levels) => {
+                let columns = |length: usize| levels[..length].iter().flat_map(|level| level.columns.clone()).collect();
+                (0..=levels.len()).rev().map(columns).collect()
             }
         };
         sets = sets.iter().flat_map(|set| levels.iter().map(|level| [&set[..], &level[..]].concat())).collect();
@@ -199,11 +199,12 @@ fn shown_groups(groups: &[Group], set: &[DimensionId], combination: &[Datum]) ->
     for group in groups {
         match group {
             Group::Column(id) => shown.extend(value(id)),
-            Group::Rollup(columns) => {
-                for (id, _) in columns {
-                    let found = value(id);
-                    let is_subtotal = found.is_none();
-                    shown.extend([found.unwrap_or(Datum::Blank), Datum::Boolean(is_subtotal)]);
+            Group::Rollup(levels) => {
+                for level in levels {
+                    let found: Vec<Option<Datum>> = level.columns.iter().map(value).collect();
+                    let is_subtotal = found.contains(&None);
+                    shown.extend(found.into_iter().map(|value| value.unwrap_or(Datum::Blank)));
+                    shown.push(Datum::Boolean(is_subtotal));
                 }
             }
         }

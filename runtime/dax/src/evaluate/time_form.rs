@@ -37,6 +37,17 @@ impl Evaluator<'_> {
             ScalarKind::Aggregate { aggregation: Aggregation::Min | Aggregation::Max, column } => {
                 self.time_form(*column)
             }
+            ScalarKind::Iterate(iteration)
+                if matches!(iteration.function.operation, Operation::Iterate(Aggregation::Min | Aggregation::Max)) =>
+            {
+                match iteration.expression.kind {
+                    ScalarKind::Column { context, column } if context == iteration.context => {
+                        let of = iteration.table.columns.get(column as usize);
+                        of.and_then(|of| of.lineage).map_or(TimeForm::WallClock, |id| self.time_form(id))
+                    }
+                    _ => TimeForm::WallClock,
+                }
+            }
             ScalarKind::OfColumn { function, column, alternate: None }
                 if function.operation == Operation::SelectedValue =>
             {

@@ -558,6 +558,14 @@ pub static FUNCTIONS: &[Function] = &[
         operation: Operation::RollupAddIsSubtotal,
     },
     Function {
+        name: "ROLLUPGROUP",
+        category: Category::Table,
+        parameters: &[repeated("group_column", P::Column)],
+        returns: Returns::Modifier,
+        description: "Gives ROLLUPADDISSUBTOTAL one subtotal for several columns.",
+        operation: Operation::RollupGroup,
+    },
+    Function {
         name: "ROUND",
         category: Category::Math,
         parameters: &[required("number", P::Scalar(A::Number)), required("digits", P::Scalar(A::Number))],

@@ -93,7 +93,6 @@ static REPLACED: &[Unsupported] = &[
     replaced("QUARTER", "Use FORMAT(date, \"q\") + 0."),
     replaced("RANK.EQ", "Use RANKX."),
     replaced("ROLLUP", SUBTOTAL),
-    replaced("ROLLUPGROUP", SUBTOTAL),
     replaced("ROLLUPISSUBTOTAL", SUBTOTAL),
     replaced("ROUNDDOWN", "For numbers that are not negative, use INT(number * 10 ^ digits) / 10 ^ digits."),
     replaced("ROUNDUP", "For numbers that are not negative, use -INT(-number * 10 ^ digits) / 10 ^ digits."),

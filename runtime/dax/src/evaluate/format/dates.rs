@@ -19,7 +19,7 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-const NAMES: [(&str, &str); 7] = [
+const NAMES: [(&str, &str); 11] = [
     ("long date", "dddd, mmmm d, yyyy"),
     ("medium date", "dddd, mmmm d, yyyy"),
     ("short date", "m/d/yyyy"),
@@ -27,6 +27,10 @@ const NAMES: [(&str, &str); 7] = [
     ("medium time", "hh:nn AM/PM"),
     ("short time", "hh:nn"),
     ("general date", GENERAL),
+    ("c", GENERAL),
+    ("ddddd", "m/d/yyyy"),
+    ("dddddd", "dddd, mmmm d, yyyy"),
+    ("ttttt", "h:nn:ss AM/PM"),
 ];
 const GENERAL: &str = "m/d/yyyy h:nn:ss AM/PM";
 /// The elements for the two halves of a day, each with the words for the first and the second half.
@@ -114,6 +118,7 @@ fn write(moment: DateTime, letter: char, count: usize, has_halves: bool, out: &m
         ('y', _) => format!("{:04}", moment.year()),
         ('q', _) => ((month - 1) / 3 + 1).to_string(),
         ('w', 1) => (weekday + 1).to_string(),
+        ('w', 2) => week_of_year(moment, weekday).to_string(),
         ('h', _) => {
             let hour = i64::from(moment.hour());
             number(if has_halves { (hour + 11) % 12 + 1 } else { hour })
@@ -124,4 +129,12 @@ fn write(moment: DateTime, letter: char, count: usize, has_halves: bool, out: &m
         (other, count) => std::iter::repeat_n(other, count).collect(),
     };
     out.push_str(&text);
+}
+
+/// Returns the number of the week, which begins on Sunday. The first week contains January 1. `weekday` is 0 on Sunday.
+fn week_of_year(moment: DateTime, weekday: usize) -> usize {
+    let days_before = usize::from(moment.day_of_year().unsigned_abs()) - 1;
+    // A year has less than 53 weeks and 7 days.
+    let first_weekday = (weekday + 53 * 7 - days_before) % 7;
+    (days_before + first_weekday) / 7 + 1
 }

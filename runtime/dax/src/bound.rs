@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrane_compiler::model::{CubeId, DimensionId, MeasureId, MetricId, Model};
 use terrane_compiler::types::Value;
 
-use crate::functions::{Aggregation, Function, Operation};
+use crate::functions::{Aggregation, Function};
 use crate::place::Place;
 use crate::print::{Bracketed, TableName};
 use crate::tree::Operator;
@@ -221,6 +221,7 @@ pub enum ColumnName {
 /// An expression with the name that the query gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedScalar {
+    /// Empty for a column of SELECTCOLUMNS without a name.
     pub name: Arc<str>,
     pub expression: Scalar,
 }

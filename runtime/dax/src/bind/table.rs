@@ -437,11 +437,8 @@ impl<'q> Binder<'q> {
         if !self.has_distinct_names(&columns, place) {
             return None;
         }
-        let values = values.into_iter().map(|(name, expression)| {
-            let name = name.unwrap_or_else(|| expression_name(&expression));
-            NamedScalar { name, expression }
-        });
-        let values = values.collect();
+        let named = |(name, expression): (Option<_>, _)| NamedScalar { name: name.unwrap_or_default(), expression };
+        let values = values.into_iter().map(named).collect();
         Some(Table { kind: TableKind::SelectColumns { table: Box::new(table), context, values }, columns, place })
     }
 
@@ -609,12 +606,4 @@ fn common_column(tables: &[Table], at: usize) -> TableColumn {
     let has_lineage = others.clone().all(|other| other.lineage == first.lineage);
     let ty = others.by_ref().fold(first.ty, |ty, other| ty.union(other.ty));
     TableColumn { name: first.name.clone(), lineage: first.lineage.filter(|_| has_lineage), ty }
-}
-
-/// Returns the name of an expression without a name. Only its column in the result is shown.
-fn expression_name(expression: &Scalar) -> Arc<str> {
-    match expression.kind {
-        ScalarKind::Column { column, .. } => format!("column {column}").into(),
-        _ => Arc::default(),
-    }
 }

@@ -49,7 +49,7 @@ impl Planner<'_> {
             }
             TableKind::AddColumns { table: of, values, .. } => self.add_columns(of, values, context, place),
             TableKind::SelectColumns { table: of, context: row, values } => {
-                self.select_columns(of, *row, values, context)
+                self.select_columns(&table.columns, of, *row, values, context)
             }
             TableKind::Filter { table: of, context: row, condition } => {
                 let shape = self.table(of, context)?;
@@ -214,6 +214,7 @@ impl Planner<'_> {
 
     fn select_columns(
         &self,
+        selected: &[TableColumn],
         of: &Table,
         row: u32,
         values: &[NamedScalar],
@@ -221,7 +222,7 @@ impl Planner<'_> {
     ) -> Result<SemanticTable, Problem> {
         let mut shape = self.table(of, context)?;
         let mut columns = Vec::with_capacity(values.len());
-        for NamedScalar { name, expression } in values {
+        for (column, NamedScalar { expression, .. }) in selected.iter().zip(values) {
             let source = match expression.kind {
                 ScalarKind::Column { context: of, column } if of == row => {
                     shape.columns.get(column as usize).map(|column| column.source)
@@ -239,7 +240,8 @@ impl Planner<'_> {
             {
                 shape.groups.push(id);
             }
-            columns.push(ShapeColumn { name: format!("[{name}]"), ty: expression.ty, source });
+            let name = column.name.in_result(self.model);
+            columns.push(ShapeColumn { name, ty: expression.ty, source });
         }
         if shape.top.is_some() {
             return Err(not_supported("SELECTCOLUMNS of TOPN", of.place));

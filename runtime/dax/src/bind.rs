@@ -381,6 +381,11 @@ impl<'q> Binder<'q> {
     }
 
     fn table(&mut self, expression: &'q Expression) -> Table {
+        if matches!(expression.kind, ExpressionKind::Member { .. }) {
+            let kind = ProblemKind::WrongShape { expected: ExpressionForm::Table, found: ExpressionForm::Scalar };
+            self.problem(kind, expression.place);
+            return Table::invalid(expression.place);
+        }
         match self.bind_expression(expression) {
             BoundExpression::Table(table) => table,
             BoundExpression::Scalar(scalar) => {

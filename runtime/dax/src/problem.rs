@@ -107,7 +107,12 @@ pub enum ProblemKind {
     #[error("unknown measure or column `[{name}]`")]
     UnknownBareMember { name: Arc<str>, nearest: Vec<Arc<str>> },
     #[error("unknown table or variable `{name}`")]
-    UnknownBareName { name: Arc<str>, nearest: Vec<Arc<str>> },
+    UnknownBareName {
+        name: Arc<str>,
+        nearest: Vec<Arc<str>>,
+        /// The DAX for a name that SQL would write like this.
+        written: Option<Arc<str>>,
+    },
     #[error("unknown relationship between {} and {}", columns[0], columns[1])]
     UnknownRelationship { columns: [Arc<str>; 2] },
     #[error("function `{name}` is not supported")]
@@ -151,7 +156,13 @@ pub enum ProblemKind {
     RowLength { expected: usize, found: usize },
 
     #[error("a single value of `{column}` cannot be determined")]
-    NoRowContext { column: Arc<str> },
+    NoRowContext {
+        column: Arc<str>,
+        /// The function to propose: RELATED if the current row determines the value, and otherwise an aggregate.
+        function: &'static str,
+    },
+    #[error("{function} needs a column, found an expression")]
+    AggregatedExpression { function: &'static str },
     #[error("a filter of several tables: {}", tables.join(", "))]
     FilterOfSeveralTables { tables: Vec<Arc<str>> },
     #[error("a filter without columns")]
@@ -245,6 +256,7 @@ impl Problem {
             Kind::Duplicate { .. }
             | Kind::Cycle { .. }
             | Kind::NoRowContext { .. }
+            | Kind::AggregatedExpression { .. }
             | Kind::FilterOfSeveralTables { .. }
             | Kind::FilterWithoutColumns
             | Kind::MeasureInFilter { .. }
@@ -261,6 +273,9 @@ impl Problem {
             Kind::TooLarge { .. } => "Add filters, or group by fewer columns.".to_owned(),
             Kind::TooDeep { .. } => "Name inner expressions with `VAR`.".to_owned(),
             Kind::UnexpectedCharacter { character: '@' } => "Write the parameter's name after `@`.".to_owned(),
+            Kind::UnexpectedCharacter { character: '%' } => {
+                "Write the remainder of a division as number - divisor * INT(number / divisor).".to_owned()
+            }
             Kind::UnexpectedCharacter { .. } => {
                 "Write names with this character in quotes: `'Table name'[Column name]`.".to_owned()
             }
@@ -276,10 +291,11 @@ impl Problem {
             Kind::QuotedVariable { .. } => "Use a name of letters, digits and `_` without quotes.".to_owned(),
             Kind::StartWithoutOrder => "Add `ORDER BY` before `START AT`.".to_owned(),
             Kind::TooManyStartValues { .. } => "Give at most one value for each key of `ORDER BY`.".to_owned(),
+            Kind::UnknownBareName { written: Some(written), .. } => format!("Write `{written}`."),
             Kind::UnknownTable { name, nearest }
             | Kind::UnknownMember { name, nearest, .. }
             | Kind::UnknownBareMember { name, nearest }
-            | Kind::UnknownBareName { name, nearest } => return among(name, nearest),
+            | Kind::UnknownBareName { name, nearest, .. } => return among(name, nearest),
             Kind::UnknownFunction { name, nearest } => match (replacement(name), nearest) {
                 (Some(replacement), _) => replacement.to_owned(),
                 (None, Some(nearest)) => format!("Did you mean {nearest}?"),
@@ -303,6 +319,9 @@ impl Problem {
             Kind::WrongShape { expected: ExpressionForm::Table, .. } => {
                 "Use a table, or make one with VALUES, ROW or `{…}`.".to_owned()
             }
+            Kind::WrongShape { expected: ExpressionForm::Column, found: ExpressionForm::Scalar } => {
+                "Use a column. A measure is aggregated already.".to_owned()
+            }
             Kind::WrongShape { expected, .. } => format!("Use {expected}."),
             Kind::ScalarEvaluated { text: Some(text) } => format!("Use ROW or write `EVALUATE {{ {text} }}`."),
             Kind::ScalarEvaluated { text: None } => "Use ROW or a table constructor `{…}`.".to_owned(),
@@ -321,9 +340,11 @@ impl Problem {
             }
             Kind::GroupAfterFilter { .. } => "Write all group columns before the filter tables.".to_owned(),
             Kind::RowLength { .. } => "Give each row the same number of values.".to_owned(),
-            Kind::NoRowContext { column } => {
-                format!("Aggregate it, for example SUM({column}), or use SELECTEDVALUE({column}).")
+            Kind::NoRowContext { column, function: "RELATED" } => format!("Use RELATED({column})."),
+            Kind::NoRowContext { column, function } => {
+                format!("Aggregate it, for example {function}({column}), or use SELECTEDVALUE({column}).")
             }
+            Kind::AggregatedExpression { function } => format!("Use {function}X(table, expression)."),
             Kind::FilterOfSeveralTables { .. } => {
                 "Give one filter for each table, or use FILTER over CROSSJOIN.".to_owned()
             }
@@ -352,8 +373,26 @@ fn among(name: &str, nearest: &[Arc<str>]) -> Option<String> {
     (!nearest.is_empty()).then(|| format!("Nearest names: {}.", nearest.join(", ")))
 }
 
+/// Returns the DAX for an operator or a word of another language.
+fn of_other_languages(found: &str) -> Option<&'static str> {
+    let text = match found.trim_matches('`').to_ascii_uppercase().as_str() {
+        "!" => "Use `<>` for different values.",
+        "IS" => "Use ISBLANK(value).",
+        "LIKE" => "Compare a part of the string, for example LEFT(text, 1) = \"A\".",
+        "BETWEEN" => "Use two comparisons, `value >= 1 && value <= 9`.",
+        "MOD" => "Write the remainder of a division as number - divisor * INT(number / divisor).",
+        "ASCENDING" => "Use `ASC`.",
+        "DESCENDING" => "Use `DESC`.",
+        _ => return None,
+    };
+    Some(text)
+}
+
 impl Expected {
     fn suggestion(self, found: Option<&str>) -> Option<String> {
+        if let Some(suggestion) = found.and_then(of_other_languages) {
+            return Some(suggestion.to_owned());
+        }
         let text = match self {
             Expected::Query | Expected::Evaluate => {
                 let word = found.unwrap_or_default().trim_matches('`');

@@ -147,6 +147,12 @@ impl<'q> Binder<'q> {
 
     fn aggregate(&mut self, aggregation: Aggregation, arguments: Arguments<'q>) -> Scalar {
         let Arguments { function, list, place } = arguments;
+        if matches!(list[0].kind, ExpressionKind::Chain { .. } | ExpressionKind::Prefix { .. })
+            && functions::find(&format!("{}X", function.name)).is_some()
+        {
+            self.problem(ProblemKind::AggregatedExpression { function: function.name }, list[0].place);
+            return Scalar::invalid(place);
+        }
         let Some(column) = self.column(&list[0]) else { return Scalar::invalid(place) };
         let column_type = Type::of_dimension(self.model().dimension(column));
         let needs_numbers = matches!(aggregation, Aggregation::Sum | Aggregation::Average);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use terrane_compiler::model::DimensionId;
 use terrane_compiler::types::Value;
 
-use super::{Binder, named_column};
+use super::{Binder, RowContext, named_column};
 use crate::bound::{
     BlankRule, BoundExpression, MeasureCall, MeasureSource, Scalar, ScalarKind, Table, TableColumn, TableKind,
     column_text,
@@ -35,8 +35,9 @@ impl<'q> Binder<'q> {
             ExpressionKind::Chain { first, rest } => self.chain(first, rest, expression.precedence(), place),
             ExpressionKind::Tuple(values) => {
                 values.iter().for_each(|value| _ = self.scalar(value));
-                let construct = "a list of values outside of IN and `{…}`".into();
-                self.problem(ProblemKind::NotSupported { construct }, place);
+                let construct = "a list of values outside of IN and `{…}`";
+                let suggestion = "Write the list in braces, for example `IN {1, 2}`.";
+                self.problem(ProblemKind::Replaceable { construct, suggestion }, place);
                 Scalar::invalid(place)
             }
             ExpressionKind::Rows(rows) => return BoundExpression::Table(self.rows(rows, place)),
@@ -113,7 +114,9 @@ impl<'q> Binder<'q> {
                 let tables = self.names.tables().map(|cube| &cube.name);
                 let variables = self.locals.iter().map(|(local, _)| local);
                 let nearest = self.names.nearest(&name.text, tables.chain(variables));
-                self.problem(ProblemKind::UnknownBareName { name: Arc::clone(&name.text), nearest }, name.place);
+                let written = self.written_in_dax(&name.text);
+                let kind = ProblemKind::UnknownBareName { name: Arc::clone(&name.text), nearest, written };
+                self.problem(kind, name.place);
                 BoundExpression::Scalar(Scalar::invalid(name.place))
             }
             Err(kind) => {
@@ -203,6 +206,36 @@ impl<'q> Binder<'q> {
         is_inside
     }
 
+    /// Returns the DAX for a name that is written as in SQL: `column`, `table.column` or `NULL`.
+    fn written_in_dax(&mut self, name: &str) -> Option<Arc<str>> {
+        if name.eq_ignore_ascii_case("NULL") {
+            return Some("BLANK()".into());
+        }
+        let found = match name.split_once('.') {
+            None => self.column_of_scope(name),
+            Some((table, column)) => {
+                match self.names.table(&table.into()).map(|cube| self.names.member(cube, &column.into())) {
+                    Ok(Ok(TableMember::Column(id))) => Some(id),
+                    _ => None,
+                }
+            }
+        };
+        found.map(|id| column_text(self.model(), id))
+    }
+
+    /// Returns the function to propose for a column without a current row that has it.
+    fn function_for(&self, id: DimensionId, ty: Type) -> &'static str {
+        let is_related = |(_, scope): (u32, &RowContext)| {
+            let mut lineages = scope.columns.iter().filter_map(|column| column.lineage);
+            lineages.any(|own| own.cube != id.cube && self.names.is_to_one(own.cube, id.cube))
+        };
+        match self.visible_scopes().any(is_related) {
+            true => "RELATED",
+            false if ty.is_number() => "SUM",
+            false => "MAX",
+        }
+    }
+
     /// Binds a column of the model as a value. A visible row context must contain the column.
     fn column_value(&mut self, id: DimensionId, place: Place) -> Scalar {
         let model = self.model();
@@ -224,7 +257,8 @@ impl<'q> Binder<'q> {
             }
         }
         if !is_open {
-            self.problem(ProblemKind::NoRowContext { column: column_text(model, id) }, place);
+            let function = self.function_for(id, ty);
+            self.problem(ProblemKind::NoRowContext { column: column_text(model, id), function }, place);
         }
         Scalar::invalid(place)
     }

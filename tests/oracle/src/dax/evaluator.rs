@@ -103,8 +103,10 @@ impl Evaluator {
                 combinations.push(combination);
             }
         }
-        let mut base = context.in_rows();
+        // The rows are a part of the filters around the groups, which ALLSELECTED restores.
+        let mut base = context.clone();
         base.filters.push(Restriction::of(&rows));
+        let base = base.in_rows();
         let row = |combination: Vec<Json>| {
             let mut inner = base.clone();
             inner

@@ -588,7 +588,11 @@ impl<'q> Evaluator<'q> {
 
     /// Returns whether the call turns current rows into pins that a filter by rows of this table replaces.
     fn is_fresh(&self, source: SourceTable, surroundings: &Surroundings) -> bool {
-        surroundings.fresh.iter().any(|pin| applies(self.model, pin.column, source.cube()))
+        let restricts = |pin: &Pin| {
+            let reaches = |one: Expansion| self.model.join_paths(one.table).is_to_one(source.cube());
+            applies(self.model, pin.column, source.cube()) || pin.expansion.is_some_and(reaches)
+        };
+        surroundings.fresh.iter().any(restricts)
     }
 
     /// Returns the columns that a table needs if it is a filter. A table of the model needs only its key.

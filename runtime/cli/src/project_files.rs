@@ -25,6 +25,13 @@ const MAX_TOTAL_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_DEPTH: usize = 16;
 /// The folders of a project that contain no definitions.
 const OTHER_FOLDERS: [&str; 3] = ["data", "plugins", TESTS];
+/// The names of folders and files whose contents the state database or the settings have, each with the way to create
+/// them.
+const STORED_ELSEWHERE: [(&str, &str); 3] = [
+    ("monitors", "Create monitors with POST /api/v1/anomaly/monitors."),
+    ("glossary", "Import terms with `terrane governance import`."),
+    ("guardrails.yml", "Set guardrails in `optimization.guardrails` of service_project.yml."),
+];
 const TESTS: &str = terrane_expectations::FOLDER;
 const ENDINGS: [&str; 3] = ["yml", "yaml", "sql"];
 
@@ -102,6 +109,7 @@ impl ProjectFolder {
             walk.start(name);
         }
         walk.misnamed(folders);
+        walk.stored_elsewhere();
         (walk.tree, walk.diagnostics)
     }
 
@@ -196,6 +204,17 @@ impl<'a> Walk<'a> {
             let hint = format!("Rename it to `{meant}`{otherwise}.");
             let make = if meant == policies { Diagnostic::error } else { Diagnostic::warning };
             self.diagnostics.push(make(Code::FolderNotRead, message).hint(hint).at(start_of(&name)));
+        }
+    }
+
+    /// Reports definitions that are not a part of a project's files.
+    fn stored_elsewhere(&mut self) {
+        for (name, hint) in STORED_ELSEWHERE {
+            let Ok(metadata) = self.dir.metadata(name) else { continue };
+            let (what, code) =
+                if metadata.is_dir() { ("folder", Code::FolderNotRead) } else { ("file", Code::FileNotRead) };
+            let message = format!("the {what} `{name}` is not read");
+            self.diagnostics.push(Diagnostic::warning(code, message).hint(hint).at(start_of(name)));
         }
     }
 

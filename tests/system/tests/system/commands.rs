@@ -144,6 +144,8 @@ fn misspelled_folders_and_invalid_settings_are_reported() {
         .with("model/staged.sql", "SELECT 1 AS one")
         .with("models/loud.SQL", "SELECT 1 AS one")
         .with("test/a.yml", "tests: []")
+        .with("monitors/a.yml", "monitors: []")
+        .with("guardrails.yml", "max_rows: 1")
         .with("policy/a.yml", "policies: [{name: own, cubes: [orders], deny: [count]}]");
     let reported = |scratch: &Scratch| -> Vec<(String, String, String)> {
         let json: Value = serde_json::from_str(&run("check", scratch.path(), &["--json"]).stdout).unwrap();
@@ -158,6 +160,8 @@ fn misspelled_folders_and_invalid_settings_are_reported() {
         ("warning", "model", "is not read"),
         ("warning", "models/loud.SQL", "is not read"),
         ("warning", "test", "is not read"),
+        ("warning", "monitors", "is not read"),
+        ("warning", "guardrails.yml", "is not read"),
         ("error", "policy", "is not read"),
         ("error", "service_project.yml", "`security.jwt.secret`"),
     ] {

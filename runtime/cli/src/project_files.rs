@@ -30,7 +30,10 @@ const OTHER_FOLDERS: [&str; 3] = ["data", "plugins", TESTS];
 const STORED_ELSEWHERE: [(&str, &str); 3] = [
     ("monitors", "Create monitors with POST /api/v1/anomaly/monitors."),
     ("glossary", "Import terms with `terrane governance import`."),
-    ("guardrails.yml", "Set guardrails in `optimization.guardrails` of service_project.yml."),
+    (
+        "guardrails.yml",
+        "Set the limits of `optimization` in service_project.yml, or those of users and groups over the API.",
+    ),
 ];
 const TESTS: &str = terrane_expectations::FOLDER;
 const ENDINGS: [&str; 3] = ["yml", "yaml", "sql"];

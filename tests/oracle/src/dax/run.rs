@@ -3,6 +3,7 @@
 //! In: a seed, the number of worlds and of queries, and a warehouse. Out: counts, and every difference with its seed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::rc::Rc;
 
 use anyhow::Result;
@@ -57,6 +58,16 @@ impl Report {
     }
 }
 
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "queries     {} ({} answered, {} compared with REST)", self.queries, self.answered, self.by_rest)?;
+        for (what, count) in self.refused.iter().chain(&self.unsupported) {
+            writeln!(f, "refused     {count} {what}")?;
+        }
+        write!(f, "differences {}", self.differences.len())
+    }
+}
+
 /// Creates tables by statements and returns a product over the warehouse with these tables.
 pub type Open<'f> = dyn FnMut(&[String]) -> Result<Rc<Product>> + 'f;
 
@@ -72,6 +83,40 @@ pub fn on_duckdb(product: Product) -> impl FnMut(&[String]) -> Result<Rc<Product
 /// Returns a function that opens a connection to PostgreSQL for each world.
 pub fn on_postgres(settings: Settings, url: String) -> impl FnMut(&[String]) -> Result<Rc<Product>> {
     move |statements| Ok(Rc::new(Product::on_postgres(settings.clone(), &url, statements.to_vec())?))
+}
+
+/// Returns a function that opens a connection to MySQL or MariaDB for each world.
+pub fn on_mysql(settings: Settings, url: String) -> impl FnMut(&[String]) -> Result<Rc<Product>> {
+    move |statements| Ok(Rc::new(Product::on_mysql(settings.clone(), &url, statements.to_vec())?))
+}
+
+/// Returns a function that creates an SQLite file for each world.
+pub fn on_sqlite(settings: Settings) -> impl FnMut(&[String]) -> Result<Rc<Product>> {
+    move |statements| Ok(Rc::new(Product::on_sqlite(settings.clone(), statements.to_vec())?))
+}
+
+/// The number of queries of each world in a long run.
+const QUERIES: usize = 40;
+
+/// Compares a number of queries, and stops early after `max_differences`. Passes each difference to `show` at once.
+///
+/// # Errors
+/// The warehouse refuses the tables, or a project has problems.
+pub fn run_long(
+    (cases, seed, max_differences): (usize, u64, usize),
+    open: &mut Open<'_>,
+    mut show: impl FnMut(&str),
+) -> Result<Report> {
+    let mut all = Report::default();
+    for seed in (seed..).take(cases.div_ceil(QUERIES)) {
+        let report = run(Run { seed, worlds: 1, queries: QUERIES }, open)?;
+        report.differences.iter().for_each(|difference| show(difference));
+        all.add(report);
+        if all.differences.len() >= max_differences {
+            break;
+        }
+    }
+    Ok(all)
 }
 
 /// Compares queries over worlds with policies.

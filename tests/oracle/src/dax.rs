@@ -13,6 +13,7 @@ pub mod expression;
 mod functions;
 pub mod general;
 pub mod generate;
+pub mod long_run;
 pub mod run;
 pub mod star;
 pub mod summarize;

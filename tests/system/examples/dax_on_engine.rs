@@ -1,14 +1,15 @@
-//! `cargo xtask dialects --engine postgres`: compares random queries of DAX on a real engine.
+//! `cargo xtask dialects --engine postgres`: compares DAX on a real engine, with known answers and with the evaluator.
 //!
-//! In: an engine, the number of queries, and the first seed. Out: every difference with its seed, and counts. The
-//! server is started for the run, and stopped after it.
+//! In: an engine, the number of random queries, and the first seed. Out: every difference, those of random queries with
+//! their seeds, and counts. The server is started for the run, and stopped after it.
 #![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use terrane_oracle_tests::case::settings;
-use terrane_oracle_tests::dax::run::{Open, on_mysql, on_postgres, on_sqlite, run_long};
+use terrane_oracle_tests::dax::long_run::LongRun;
+use terrane_oracle_tests::dax::run::{Open, on_mysql, on_postgres, on_sqlite};
 use terrane_system_tests::engines::{Engine, Kind, Missing};
 
 /// The number of differences after which a run stops.
@@ -33,8 +34,9 @@ fn main() -> Result<ExitCode> {
         Kind::MariaDb => Box::new(on_mysql(settings(), url()?)),
         _ => Box::new(on_sqlite(settings())),
     };
-    let extent = (cases.parse()?, seed.parse()?, MAX_DIFFERENCES);
-    let report = run_long(extent, &mut *open, |difference| println!("{difference}"))?;
+    let time = if kind == Kind::Postgres { "TIMESTAMP" } else { "DATETIME" };
+    let long = LongRun { cases: cases.parse()?, seed: seed.parse()?, max_differences: MAX_DIFFERENCES, time };
+    let report = long.run(&mut *open, |difference| println!("{difference}"))?;
     println!("{report}");
     Ok(if report.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

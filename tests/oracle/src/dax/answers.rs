@@ -2,11 +2,13 @@
 //!
 //! In: a warehouse with the rows of a suite. Out: the queries whose rows differ. Not here: the engines.
 
+use anyhow::Result;
 use serde_json::{Value as Json, json};
 use terrane_compiler::project::SourceTree;
 
-use super::run::rows;
+use super::run::{Open, rows};
 use super::star::{Data, Policies, number, source_tree, statements};
+use crate::hooks::WorldHooks;
 use crate::product::Served;
 
 mod snowflake;
@@ -53,6 +55,19 @@ impl Suite {
         };
         self.answers.iter().filter_map(differs).collect()
     }
+}
+
+/// Runs the queries of all suites and returns the differences. `open` returns a product over tables that it creates.
+///
+/// # Errors
+/// The tables cannot be created, or a project has problems.
+pub fn differences_of_all(time: &str, open: &mut Open<'_>) -> Result<Vec<Difference>> {
+    let mut differences = Vec::new();
+    for suite in [Suite::star(), Suite::snowflake(time)] {
+        let product = open(&suite.statements)?;
+        differences.extend(suite.differences(&product.serve_tree(&suite.tree, WorldHooks::default())?));
+    }
+    Ok(differences)
 }
 
 /// Runs a query and compares its rows, in their order, with the expected ones.

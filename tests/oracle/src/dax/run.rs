@@ -95,30 +95,6 @@ pub fn on_sqlite(settings: Settings) -> impl FnMut(&[String]) -> Result<Rc<Produ
     move |statements| Ok(Rc::new(Product::on_sqlite(settings.clone(), statements.to_vec())?))
 }
 
-/// The number of queries of each world in a long run.
-const QUERIES: usize = 40;
-
-/// Compares a number of queries, and stops early after `max_differences`. Passes each difference to `show` at once.
-///
-/// # Errors
-/// The warehouse refuses the tables, or a project has problems.
-pub fn run_long(
-    (cases, seed, max_differences): (usize, u64, usize),
-    open: &mut Open<'_>,
-    mut show: impl FnMut(&str),
-) -> Result<Report> {
-    let mut all = Report::default();
-    for seed in (seed..).take(cases.div_ceil(QUERIES)) {
-        let report = run(Run { seed, worlds: 1, queries: QUERIES }, open)?;
-        report.differences.iter().for_each(|difference| show(difference));
-        all.add(report);
-        if all.differences.len() >= max_differences {
-            break;
-        }
-    }
-    Ok(all)
-}
-
 /// Compares queries over worlds with policies.
 ///
 /// # Errors

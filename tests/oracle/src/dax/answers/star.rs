@@ -287,6 +287,25 @@ pub(super) const ANSWERS: &[(&str, &str)] = &[
          KEEPFILTERS(orders[status] = \"paid\"))) ORDER BY orders[status]",
         r#"[[null, 5.0, null, null], ["", 5.0, null, null], ["open", 5.0, null, null], ["paid", 5.0, null, 30.5]]"#,
     ),
+    // A filter that replaces one column of a filter of two leaves the values of the other one. In the first query, 7 is
+    // not one of the amounts; in the second one, 70 is not one of the credits.
+    (
+        "EVALUATE CALCULATETABLE({(CALCULATE([revenue], orders[status] = \"open\"), \
+         CALCULATE([revenue], ISBLANK(orders[status])), CALCULATE([revenue], ALL(orders[status])))}, \
+         orders[status] = \"paid\" || orders[amount] < 6)",
+        "[[5.0, null, 32.5]]",
+    ),
+    (
+        "EVALUATE CALCULATETABLE({(CALCULATE([revenue], ISBLANK(customers[region])), \
+         CALCULATE([revenue], customers[region] = \"EU\"), CALCULATE([revenue], ALL(customers[region])))}, \
+         customers[region] = \"US\" || customers[credit] < 60)",
+        "[[4.0, null, 34.5]]",
+    ),
+    (
+        "EVALUATE CALCULATETABLE(SUMMARIZECOLUMNS(orders[status], \"r\", [revenue]), \
+         orders[status] = \"paid\" || orders[amount] < 6) ORDER BY orders[status]",
+        r#"[["", -3.0], ["open", 5.0], ["paid", 30.5]]"#,
+    ),
     (
         "EVALUATE ADDCOLUMNS(VALUES(customers[region]), \"a\", CALCULATE([revenue], ALL(customers)), \
          \"b\", CALCULATE([revenue], ALLEXCEPT(customers, customers[region])), \

@@ -4,10 +4,8 @@
 //! The random queries are a limited part of the runs of `cargo xtask dialects --engine`.
 
 use terrane_oracle_tests::case::settings;
-use terrane_oracle_tests::dax::answers::Suite;
+use terrane_oracle_tests::dax::answers::differences_of_all;
 use terrane_oracle_tests::dax::run::{Open, Run, on_mysql, on_postgres, on_sqlite, run};
-use terrane_oracle_tests::hooks::WorldHooks;
-use terrane_oracle_tests::product::Product;
 use terrane_system_tests::engines::{Engine, Kind};
 
 use super::start;
@@ -15,27 +13,21 @@ use super::start;
 /// Queries that an engine cannot answer as defined, each with the reason.
 const EXCEPTIONS: &[(Kind, &str, &str)] = &[];
 
-/// Starts a product on an engine, with tables.
-fn product(engine: &Engine, tables: &[String]) -> Product {
-    let (url, init) = (engine.url().unwrap_or_default(), tables.to_vec());
-    let started = match engine.kind {
-        Kind::Postgres => Product::on_postgres(settings(), &url, init),
-        Kind::MariaDb => Product::on_mysql(settings(), &url, init),
-        _ => Product::on_sqlite(settings(), init),
-    };
-    started.unwrap_or_else(|error| panic!("{}: {error:#}", engine.kind.label()))
+/// Returns a function that opens a product on an engine, with tables.
+fn open_on(engine: &Engine) -> Box<Open<'static>> {
+    let url = || engine.url().expect("a server has a URL");
+    match engine.kind {
+        Kind::Postgres => Box::new(on_postgres(settings(), url())),
+        Kind::MariaDb => Box::new(on_mysql(settings(), url())),
+        _ => Box::new(on_sqlite(settings())),
+    }
 }
 
 /// Compares the answers of both suites. A query with an exception must differ.
 fn check_answers(kind: Kind) {
     let Some(engine) = start(kind) else { return };
     let time = if kind == Kind::Postgres { "TIMESTAMP" } else { "DATETIME" };
-    let mut differences = Vec::new();
-    for suite in [Suite::star(), Suite::snowflake(time)] {
-        let product = product(&engine, &suite.statements);
-        let served = product.serve_tree(&suite.tree, WorldHooks::default()).expect("the project of the suite loads");
-        differences.extend(suite.differences(&served));
-    }
+    let mut differences = differences_of_all(time, &mut *open_on(&engine)).expect("suites that load");
     let excepted: Vec<&str> = EXCEPTIONS.iter().filter(|(of, ..)| *of == kind).map(|(_, query, _)| *query).collect();
     let unused: Vec<&&str> =
         excepted.iter().filter(|query| !differences.iter().any(|found| found.query == **query)).collect();
@@ -60,25 +52,24 @@ fn listed_dax_has_its_answers_on_sqlite() {
     check_answers(Kind::Sqlite);
 }
 
-fn check_random(seed: u64, open: &mut Open<'_>) {
-    let report = run(Run { seed, worlds: 8, queries: 40 }, open).expect("worlds that load");
+fn check_random(kind: Kind, seed: u64) {
+    let Some(engine) = start(kind) else { return };
+    let report = run(Run { seed, worlds: 8, queries: 40 }, &mut *open_on(&engine)).expect("worlds that load");
     assert!(report.differences.is_empty(), "{}", report.differences.join("\n"));
     assert!(report.answered * 3 > report.queries * 2, "{report:?}");
 }
 
 #[test]
 fn random_dax_on_postgres_agrees_with_the_evaluator() {
-    let Some(engine) = start(Kind::Postgres) else { return };
-    check_random(15, &mut on_postgres(settings(), engine.url().expect("a server has a URL")));
+    check_random(Kind::Postgres, 15);
 }
 
 #[test]
 fn random_dax_on_mariadb_agrees_with_the_evaluator() {
-    let Some(engine) = start(Kind::MariaDb) else { return };
-    check_random(16, &mut on_mysql(settings(), engine.url().expect("a server has a URL")));
+    check_random(Kind::MariaDb, 16);
 }
 
 #[test]
 fn random_dax_on_sqlite_agrees_with_the_evaluator() {
-    check_random(17, &mut on_sqlite(settings()));
+    check_random(Kind::Sqlite, 17);
 }

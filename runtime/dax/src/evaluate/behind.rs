@@ -26,7 +26,7 @@ impl<'q> Evaluator<'q> {
         place: Place,
     ) -> Result<FilterContext> {
         let (behind, pins): (Vec<Pin>, Vec<Pin>) = context.pins.iter().cloned().partition(|pin| is_behind(pin.column));
-        let all = context.filters.filters.iter().map(Rc::clone);
+        let all = context.filters.filters.iter().cloned();
         let (filters_behind, mut filters): (Vec<_>, Vec<_>) = all.partition(|filter| filter.overlaps(is_behind));
         if behind.is_empty() && filters_behind.is_empty() {
             return Ok(context.clone());
@@ -85,11 +85,10 @@ fn holds_for_null(filter: &Filter) -> bool {
         Filter::Condition { operator, values, .. } => {
             let has_null = values.contains(&Value::Null);
             match operator {
-                Operator::NotSet => true,
+                Operator::NotSet | Operator::NotContains | Operator::NotInDateRange => true,
                 Operator::Equals | Operator::InList => has_null,
                 // A negated comparison is the complement of the comparison, which is false for null.
                 Operator::NotEquals | Operator::NotInList => !has_null,
-                Operator::NotContains | Operator::NotInDateRange => true,
                 _ => false,
             }
         }

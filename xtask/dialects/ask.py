@@ -1,6 +1,7 @@
 """Runs the cases of a dialect on its engine.
 
-In: the name of an engine, a JSON file of cases, a folder for the engine's own files. Out, as JSON on standard
+In: the name of an engine, a JSON file of cases, a folder for the engine's own files. The engine `parse:DIALECT`
+parses statements by the grammar of a dialect. Out, as JSON on standard
 output: the engine's name and version, and for each case its rows as text or its error. Absent: the comparison with
 the expected rows. If this machine lacks the engine, the output is {"absent": why}.
 """
@@ -205,6 +206,13 @@ ENGINES = {
 }
 
 
+def engine_of(name):
+    if name.startswith("parse:"):
+        dialect = name.removeprefix("parse:")
+        return parser(dialect, dialect)
+    return ENGINES[name]
+
+
 def answer(ask, case):
     try:
         rows = ask(case["sql"])
@@ -219,7 +227,7 @@ def main():
     out, sys.stdout = os.dup(1), sys.stderr
     os.dup2(2, 1)
     try:
-        with ENGINES[name](pathlib.Path(folder)) as (version, ask):
+        with engine_of(name)(pathlib.Path(folder)) as (version, ask):
             found = {"engine": version, "answers": [answer(ask, case) for case in json.load(open(cases))]}
     except (FileNotFoundError, subprocess.CalledProcessError) as error:
         detail = getattr(error, "stderr", None)

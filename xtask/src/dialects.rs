@@ -3,7 +3,8 @@
 //! In: the cases that the SDK makes from each dialect's profile. Out: `plugins/DIALECTS.md`, and failure if an engine
 //! returns a different result without a listed exception. The engines are Python packages in a virtual environment
 //! under the target folder, except for PostgreSQL and MariaDB, which are those of the machine. It is not a step of
-//! `cargo xtask test`, because the suite takes minutes, and needs a network the first time.
+//! `cargo xtask test`, because the suite takes minutes, and needs a network the first time. With `--engine`, it starts
+//! one engine and runs further suites on it.
 
 use std::fs;
 use std::process::{Command, ExitCode, Stdio};
@@ -13,6 +14,8 @@ use anyhow::{Context as _, Result, bail};
 use crate::context::{Context, shown};
 use crate::spark::Parts;
 use crate::{python, spark};
+
+mod dax;
 
 const ENGINES: [&str; 10] =
     ["duckdb", "postgres", "mariadb", "sqlite", "clickhouse", "spark", "snowflake", "trino", "bigquery", "redshift"];
@@ -24,10 +27,10 @@ pub(crate) struct DialectsArguments {
     /// Run only these engines; the last results of the others stay.
     #[arg(value_parser = ENGINES)]
     engines: Vec<String>,
-    /// Start this engine and run all of its suites on it.
+    /// Start this engine and run all suites of Spark, or the random queries of DAX, on it.
     #[arg(long, value_enum, conflicts_with = "engines")]
-    engine: Option<Cluster>,
-    /// The number of random queries on the cluster.
+    engine: Option<StartedEngine>,
+    /// The number of random queries.
     #[arg(long, default_value_t = 2_000, requires = "engine")]
     cases: usize,
     /// The seed of the first random project.
@@ -42,16 +45,31 @@ pub(crate) struct DialectsArguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Cluster {
+enum StartedEngine {
     /// Apache Spark on this machine: a master, two workers and a Connect server.
     SparkCluster,
+    /// Random queries of DAX on a PostgreSQL server.
+    Postgres,
+    /// Random queries of DAX on a MariaDB server.
+    Mariadb,
+    /// Random queries of DAX on SQLite.
+    Sqlite,
 }
 
 pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<ExitCode> {
-    if arguments.engine == Some(Cluster::SparkCluster) {
-        let (with_suites, with_faults) = (!arguments.only_faults, arguments.faults);
-        return spark::run(context, Parts { cases: arguments.cases, seed: arguments.seed, with_suites, with_faults });
+    let (cases, seed) = (arguments.cases, arguments.seed);
+    let (with_suites, with_faults) = (!arguments.only_faults, arguments.faults);
+    match arguments.engine {
+        None => run_cases(context, arguments),
+        Some(StartedEngine::SparkCluster) => spark::run(context, Parts { cases, seed, with_suites, with_faults }),
+        Some(StartedEngine::Postgres) => dax::run_on(context, "postgres", cases, seed),
+        Some(StartedEngine::Mariadb) => dax::run_on(context, "mariadb", cases, seed),
+        Some(StartedEngine::Sqlite) => dax::run_on(context, "sqlite", cases, seed),
     }
+}
+
+/// Runs the cases of the dialects and writes the table of their results.
+fn run_cases(context: &Context, arguments: &DialectsArguments) -> Result<ExitCode> {
     let folder = context.target()?.join("dialects");
     let answers = folder.join("answers");
     fs::create_dir_all(&answers)?;
@@ -67,6 +85,8 @@ pub(crate) fn run(context: &Context, arguments: &DialectsArguments) -> Result<Ex
         ask.arg(driver).arg(engine).arg(&cases).arg(folder.join("servers")).current_dir(&folder);
         fs::write(answers.join(format!("{engine}.json")), output(&mut ask)?)?;
     }
+    println!("run   statements of DAX");
+    dax::parse_statements(context, &python, &answers.join("dax"))?;
     let compared = suite(context).arg("compare").arg(&answers).stderr(Stdio::inherit()).output()?;
     let document = context.root.join("plugins/DIALECTS.md");
     let text = fs::read_to_string(&document).with_context(|| format!("reading {}", shown(context, &document)))?;

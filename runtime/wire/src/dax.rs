@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use arrow::array::AsArray as _;
+use arrow::datatypes::Float64Type;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -33,7 +35,7 @@ pub(crate) const EXECUTION: &[&str] = &["query", "parameters"];
 pub(crate) const POSITION: &[&str] = &["query", "position"];
 const TEXT: &str = "the text of a DAX query";
 /// The suggestion for a query that ran for too long. Jobs do not run DAX.
-const SHORTEN_QUERY: &str = "add filters, or group by fewer columns; the operator sets the limit with `query.timeout`";
+const SHORTEN_QUERY: &str = "Add filters, or group by fewer columns. The operator sets the limit with `query.timeout`.";
 
 /// A DAX query.
 #[derive(Debug, JsonSchema)]
@@ -296,16 +298,29 @@ pub fn result(answer: &DaxAnswer) -> Vec<u8> {
     let text = |value: serde_json::Result<String>| value.unwrap_or_default();
     let mut body = format!("{{\"columns\":{},\"data\":", text(serde_json::to_string(&columns))).into_bytes();
     write_rows(&answer.columns, &answer.batches, Numbers::Plain, &mut body);
+    let warnings: Vec<Cow<'_, str>> =
+        answer.warnings.iter().map(Cow::from).chain(warnings_of_numbers(answer).map(Cow::from)).collect();
     let milliseconds = answer.duration.as_secs_f64() * 1_000.0;
     let end = format!(
         ",\"row_count\":{},\"execution_time_ms\":{},\"from_cache\":{},\"warnings\":{}}}",
         answer.rows,
         text(serde_json::to_string(&milliseconds)),
         answer.is_cached,
-        text(serde_json::to_string(&answer.warnings)),
+        text(serde_json::to_string(&warnings)),
     );
     body.extend_from_slice(end.as_bytes());
     body
+}
+
+/// Returns a warning for each column with numbers that JSON cannot represent. XMLA has words for them.
+fn warnings_of_numbers(answer: &DaxAnswer) -> impl Iterator<Item = String> {
+    let is_lossy = |at: usize| {
+        let arrays = answer.batches.iter().filter_map(move |batch| batch.columns().get(at));
+        let mut doubles = arrays.filter_map(|array| array.as_primitive_opt::<Float64Type>());
+        doubles.any(|array| array.iter().flatten().any(|number| !number.is_finite()))
+    };
+    let lossy = answer.columns.iter().enumerate().filter(move |(at, _)| is_lossy(*at));
+    lossy.map(|(_, column)| format!("`{}` has infinite or undefined numbers, which are null in JSON", column.key))
 }
 
 /// Returns the error of a query that was refused or failed.

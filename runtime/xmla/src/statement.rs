@@ -53,6 +53,9 @@ impl Statement {
         if word == "SELECT" && text.to_ascii_uppercase().contains("$SYSTEM") {
             return rowset_query(text).map(Statement::Rowset);
         }
+        if is_refresh(text) {
+            return Ok(Statement::Empty);
+        }
         if OTHER_LANGUAGES.contains(&word.as_str()) {
             let message = format!(
                 "MDX is not supported, and neither are other statements than DAX: found `{word}`; send `EVALUATE …`, \
@@ -62,6 +65,14 @@ impl Statement {
         }
         Ok(Statement::Dax)
     }
+}
+
+/// Returns whether a statement is `REFRESH CUBE [name]`, with which clients drop their own cache. It has no rows, and
+/// nothing to do here.
+fn is_refresh(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let is_next = |word: Option<&str>, expected: &str| word.is_some_and(|word| word.eq_ignore_ascii_case(expected));
+    is_next(words.next(), "REFRESH") && is_next(words.next(), "CUBE") && words.next().is_some()
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -308,15 +319,19 @@ mod tests {
 
     #[test]
     fn dax_and_other_languages_are_distinguished() {
-        for text in ["", " ; ", "\n"] {
+        for text in ["", " ; ", "\n", "REFRESH CUBE [orders]", "refresh cube [a b];"] {
             assert_eq!(Statement::read(text), Ok(Statement::Empty), "{text}");
         }
         for text in ["EVALUATE orders", "define measure a[b] = 1 evaluate a", "-- c\nEVALUATE a", "nonsense"] {
             assert_eq!(Statement::read(text), Ok(Statement::Dax), "{text}");
         }
-        for text in
-            ["SELECT FROM [orders]", "with member x as 1 select x on 0 from y", "DRILLTHROUGH SELECT", "CREATE X"]
-        {
+        for text in [
+            "SELECT FROM [orders]",
+            "with member x as 1 select x on 0 from y",
+            "DRILLTHROUGH SELECT",
+            "CREATE X",
+            "REFRESH CUBE",
+        ] {
             let fault = Statement::read(text).unwrap_err();
             assert!(fault.message.starts_with("MDX is not supported"), "{text}: {fault:?}");
         }

@@ -13,6 +13,7 @@ use axum::extract::Request;
 use http_body_util::BodyExt as _;
 use serde_json::json;
 use terrane_conformance_tests::case::{Answered, Caller, World};
+use terrane_conformance_tests::fakes::FakeBehavior;
 use terrane_server::{Connection, Edge};
 use terrane_xmla::element::Element;
 
@@ -460,6 +461,32 @@ async fn problems_are_faults_with_their_place() {
     assert!(message.contains("text/xml"), "{message}");
     let failing = World { caller: Caller::Powerless, ..world() }.edge();
     assert_eq!(fault(&post(&failing, &execute_body("", "")).await).0, "XMLAnalysisError.0xc10e0006");
+}
+
+/// Infinite numbers have words in XMLA, so that only answers in JSON have a warning.
+#[tokio::test]
+async fn infinite_numbers_are_words_without_a_warning() {
+    let edge = world().edge();
+    let answered = post(&edge, &execute_body("EVALUATE {(1/0, -1/0)}", "")).await;
+    let root = at(&answered, &["Body", "ExecuteResponse", "return", "root"]);
+    assert!(root.child("Messages").is_none(), "{root:?}");
+    let found = &rows(&answered, "ExecuteResponse")[0];
+    assert_eq!(found.values().collect::<Vec<_>>(), ["INF", "-INF"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn query_over_the_time_limit_ends_with_a_fault() {
+    let edge = World { warehouse: FakeBehavior::Hangs, ..world() }.edge();
+    for statement in
+        ["EVALUATE SUMMARIZECOLUMNS(orders[status], \"n\", orders[count])", "EVALUATE ROW(\"n\", orders[count] + 1)"]
+    {
+        let (code, message) = fault(&post(&edge, &execute_body(statement, "")).await);
+        assert_eq!(code, "XMLAnalysisError.0xc10e0007");
+        assert!(message.contains("query ran longer than") && message.contains("`query.timeout`"), "{message}");
+    }
+    let timeout = "<Properties><PropertyList><Timeout>2</Timeout></PropertyList></Properties>";
+    let (_, message) = fault(&post(&edge, &execute_body("EVALUATE ROW(\"n\", orders[count])", timeout)).await);
+    assert!(message.contains("longer than 2 seconds"), "{message}");
 }
 
 #[tokio::test]

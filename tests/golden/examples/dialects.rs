@@ -1,7 +1,8 @@
 //! The conformance suite of the first-party dialects, for `cargo xtask dialects`.
 //!
-//! `cases DIALECT` prints a dialect's cases as JSON; `compare FOLDER` reads the engines' answers and prints the tables
-//! of plugins/DIALECTS.md, and the differences on standard error. Not here: engines.
+//! `cases DIALECT` prints a dialect's cases as JSON; `compare FOLDER` reads the engines' answers, and those of the
+//! statements of DAX in the folder `dax`, and prints the tables of plugins/DIALECTS.md, and the differences on standard
+//! error. Not here: engines.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 
@@ -28,6 +29,9 @@ const ENGINES: &[(&str, &str)] = &[
     ("bigquery", "bigquery"),
     ("redshift", "redshift"),
 ];
+
+/// The group of the statements of DAX.
+const DAX: &str = "statements of DAX, parsed";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -83,9 +87,9 @@ fn compare(folder: &Path) -> ExitCode {
             eprintln!("{engine} is not here: {why}");
             continue;
         }
-        let (found, sound) = compare_engine(engine, dialect, &answers);
+        let (mut found, sound) = compare_engine(engine, dialect, &answers);
+        is_sound &= sound & add_dax(&folder.join("dax"), engine, dialect, &mut found);
         comparison.push(found);
-        is_sound &= sound;
     }
     println!("{}", tables(&comparison));
     if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -129,9 +133,30 @@ fn compare_engine(engine: &str, dialect: &str, answers: &Value) -> (Comparison, 
         eprintln!("{engine}: the exception `{}: {}` is unused", stale.group, stale.name);
         is_sound = false;
     }
-    let totals = comparison.groups.iter().fold([0; 3], |all, (_, counts)| [0, 1, 2].map(|i| all[i] + counts[i]));
+    let totals = comparison.totals();
     eprintln!("{}: {} passed, {} excepted, {} failed", comparison.title, totals[0], totals[1], totals[2]);
     (comparison, is_sound)
+}
+
+/// Adds the statements of DAX, which the grammar of the dialect must accept.
+fn add_dax(folder: &Path, engine: &str, dialect: &str, comparison: &mut Comparison) -> bool {
+    let Ok(text) = std::fs::read_to_string(folder.join(format!("{dialect}-answers.json"))) else { return true };
+    let answers: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{dialect}: {e}"));
+    let statements = std::fs::read_to_string(folder.join(format!("{dialect}.json"))).unwrap_or_default();
+    let statements: Value = serde_json::from_str(&statements).unwrap_or_default();
+    let all = statements.as_array().into_iter().flatten().zip(answers["answers"].as_array().into_iter().flatten());
+    let mut counts = [0; 3];
+    for (statement, answer) in all {
+        if answer["parsed"].as_bool() == Some(true) {
+            counts[0] += 1;
+        } else {
+            eprintln!("{engine}: {DAX}:\n    {}\n    {answer}", statement["sql"]);
+            counts[2] += 1;
+        }
+    }
+    let is_sound = counts[0] > 0 && counts[2] == 0;
+    comparison.groups.push((DAX, counts));
+    is_sound
 }
 
 fn verdict(case: &Case, answer: &Value) -> Result<(), String> {
@@ -149,6 +174,13 @@ fn verdict(case: &Case, answer: &Value) -> Result<(), String> {
 fn cells(row: &Value) -> conformance::Row {
     let cells = row.as_array().map(Vec::as_slice).unwrap_or_default();
     cells.iter().map(|cell| cell.as_str().map(str::to_owned)).collect()
+}
+
+impl Comparison {
+    /// Returns the number of passed, excepted and failed cases that the engine ran.
+    fn totals(&self) -> [usize; 3] {
+        self.groups.iter().fold([0; 3], |all, (_, counts)| [0, 1, 2].map(|i| all[i] + counts[i]))
+    }
 }
 
 impl Exception {
@@ -191,7 +223,7 @@ fn tables(comparison: &[Comparison]) -> String {
     }
     out.push_str("\n| **all** |");
     for engine in comparison {
-        let all = engine.groups.iter().fold([0; 3], |all, (_, counts)| [0, 1, 2].map(|i| all[i] + counts[i]));
+        let all = engine.totals();
         let _ = write!(out, " {} |", cell(all));
     }
     out.push_str("\n\n## Named exceptions\n");

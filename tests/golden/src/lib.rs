@@ -43,6 +43,22 @@ pub fn postgres_profile() -> DialectProfile {
     checked(dialect_postgres::profile())
 }
 
+/// Returns the profile of the first-party MySQL dialect.
+///
+/// # Panics
+/// The profile does not pass the host's checks, so the dialect or the checks are broken.
+pub fn mysql_profile() -> DialectProfile {
+    checked(dialect_mysql::profile())
+}
+
+/// Returns the profile of the first-party SQLite dialect.
+///
+/// # Panics
+/// The profile does not pass the host's checks, so the dialect or the checks are broken.
+pub fn sqlite_profile() -> DialectProfile {
+    checked(dialect_sqlite::profile())
+}
+
 /// Returns the profile of the first-party Spark dialect.
 ///
 /// # Panics

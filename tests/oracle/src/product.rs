@@ -34,14 +34,15 @@ use terrane_compiler::rollup::Flaw;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
-use terrane_golden_tests::{duckdb_profile, postgres_profile, spark_profile};
+use terrane_golden_tests::duckdb_profile;
 use terrane_lineage::Lineage;
-use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, ServerSettings, postgres};
-use terrane_warehouse_spark::SparkSettings;
+use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 use terrane_wire::ErrorBody;
 use terrane_wire::json::{Numbers, write_rows};
 
+mod engines;
 mod rollups;
+pub mod translated;
 
 use crate::hooks::WorldHooks;
 use crate::oracle::{Code, Settings};
@@ -168,57 +169,9 @@ impl Product {
             is_written: false,
             rollups: None,
         })?;
-        Ok(Product {
-            runtime: tokio::runtime::Builder::new_current_thread().enable_time().build()?,
-            warehouse: Arc::new(warehouse),
-            profile: Arc::new(duckdb_profile()),
-            settings,
-            flaw: None,
-            _folder: folder,
-        })
-    }
-
-    /// Starts a product over a PostgreSQL server after running `init`, which may write.
-    ///
-    /// # Errors
-    /// The server cannot be reached, or refuses a statement.
-    pub fn on_postgres(settings: Settings, url: &str, init: Vec<String>) -> Result<Self> {
-        let server =
-            ServerSettings { url: url.to_owned(), init, connections: 1, connect_timeout: Duration::from_secs(10) };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let warehouse = runtime.block_on(postgres::connect(&server))?;
-        Ok(Product {
-            runtime,
-            warehouse: Arc::new(warehouse),
-            profile: Arc::new(postgres_profile()),
-            settings,
-            flaw: None,
-            _folder: tempfile::tempdir()?,
-        })
-    }
-
-    /// Starts a product over a server of Spark Connect. Its tables are in the current schema of the session.
-    ///
-    /// # Errors
-    /// The server cannot be reached.
-    pub fn on_spark(settings: Settings, url: &str) -> Result<Self> {
-        let server = SparkSettings {
-            url: url.to_owned(),
-            init: Vec::new(),
-            // Temporary views belong to one session.
-            connections: 1,
-            connect_timeout: Duration::from_secs(60),
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let warehouse = runtime.block_on(terrane_warehouse_spark::connect(&server))?;
-        Ok(Product {
-            runtime,
-            warehouse: Arc::new(warehouse),
-            profile: Arc::new(spark_profile()),
-            settings,
-            flaw: None,
-            _folder: tempfile::tempdir()?,
-        })
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        let product = Product::over(settings, runtime, Arc::new(warehouse), duckdb_profile())?;
+        Ok(Product { _folder: folder, ..product })
     }
 
     /// Recreates the tables and loads the project.

@@ -236,14 +236,8 @@ fn result_table(access: &Access<'_>, table: FinishedTable, zone: &TimeZone) -> R
             _ => ColumnFormat::Plain,
         },
     });
-    let mut warnings = table.warnings;
-    for (at, column) in table.columns.iter().enumerate() {
-        if table.rows.iter().any(|row| matches!(row[at], Datum::Double(number) if !number.is_finite())) {
-            warnings.push(format!("`{}` has infinite or undefined numbers, which are null in JSON", column.name));
-        }
-    }
     let formats = table.columns.iter().map(|column| format_of(access.model(), column.measure)).collect();
-    Ok(ResultTable { columns: columns.collect(), types, formats, batch, warnings })
+    Ok(ResultTable { columns: columns.collect(), types, formats, batch, warnings: table.warnings })
 }
 
 async fn fetch(

@@ -351,11 +351,19 @@ impl<'q> Evaluator<'q> {
                 }
                 Ok(left) => filters.extend(left),
                 Err(Inseparable) => {
-                    return Err(not_supported("a filter that replaces one column of a filter of several", place));
+                    filters.extend(self.listed(filter, place)?.without(is_removed).unwrap_or_default());
                 }
             }
         }
         Ok(FilterContext { filters: self.filter_list(filters), pins, relationships: Rc::clone(&context.relationships) })
+    }
+
+    /// Returns a condition over several columns of one table as the list of the combinations of values that meet it. The
+    /// columns of a list can be separated.
+    fn listed(&self, filter: &Rc<Restriction>, place: Place) -> Result<Rc<Restriction>> {
+        let alone = FilterContext::new(self.filter_list(vec![Rc::clone(filter)]));
+        let rows = self.values_of(&filter.columns, true, &alone, place)?;
+        Ok(Rc::new(Restriction { allowed: Allowed::Rows(distinct(rows)), ..(**filter).clone() }))
     }
 
     /// Returns the tables whose rows are used as filters, and whose rows on the one side are unknown once the columns

@@ -33,9 +33,8 @@ impl<'q> Evaluator<'q> {
         }
         let mut inner = context.clone();
         for relationship in followed {
-            let pins = context.pins.iter().map(|pin| pin.column);
-            let filtered = context.filters.filters.iter().flat_map(|filter| filter.columns.iter().copied());
-            self.refuse_beyond(pins.chain(filtered), relationship, facts, place)?;
+            let is_behind = |column: DimensionId| self.is_behind(column, relationship, facts);
+            inner = self.by_keys(&inner, relationship, &is_behind, place)?;
             inner = self.renamed(&inner, relationship, place)?;
         }
         Ok(Cow::Owned(inner))
@@ -58,7 +57,12 @@ impl<'q> Evaluator<'q> {
         let followed = context.relationships.iter().filter(|relationship| self.is_followed(relationship, &[table]));
         followed.into_iter().try_fold(item, |item, relationship| {
             let renamed = |columns: Vec<DimensionId>| {
-                self.refuse_beyond(columns.iter().copied(), relationship, &[table], place)?;
+                if columns.iter().any(|column| self.is_behind(*column, relationship, &[table])) {
+                    return Err(not_supported(
+                        "USERELATIONSHIP for a column of a table behind the joined table",
+                        place,
+                    ));
+                }
                 let columns = columns.iter().map(|column| self.column_of_alias(*column, relationship, place));
                 columns.collect::<Result<Vec<DimensionId>>>()
             };
@@ -73,21 +77,10 @@ impl<'q> Evaluator<'q> {
         })
     }
 
-    /// Refuses columns of tables behind the table of a relationship. A query reaches them through the table itself, and
-    /// cannot reach them through the alias.
-    fn refuse_beyond(
-        &self,
-        mut columns: impl Iterator<Item = DimensionId>,
-        relationship: &Relationship,
-        facts: &[CubeId],
-        place: Place,
-    ) -> Result<()> {
-        let is_beyond =
-            |column: DimensionId| facts.iter().any(|fact| self.leads_through(*fact, column.cube, relationship));
-        if columns.any(is_beyond) {
-            return Err(not_supported("USERELATIONSHIP for a table behind the joined table", place));
-        }
-        Ok(())
+    /// Returns whether a query over the aggregated tables reaches the table of a column through the table of a
+    /// relationship.
+    fn is_behind(&self, column: DimensionId, relationship: &Relationship, facts: &[CubeId]) -> bool {
+        facts.iter().any(|fact| self.leads_through(*fact, column.cube, relationship))
     }
 
     /// Returns whether the path of joins from a table to another one contains the table or the alias of a relationship.

@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use terrane_compiler::rollup::Flaw;
 use terrane_oracle_tests::case::{Case, flaw_named, settings};
+use terrane_oracle_tests::dax::long_run::LongRun;
 use terrane_oracle_tests::dax::run as dax;
 use terrane_oracle_tests::fuzz::{Report, Run, run};
 use terrane_oracle_tests::generate::Features;
@@ -40,12 +41,18 @@ struct Arguments {
     with: Vec<String>,
     #[arg(long, value_delimiter = ',')]
     without: Vec<String>,
-    /// Compare DAX with an evaluator of its definitions. Each world has 40 queries.
+    /// Compare DAX with known answers, and with an evaluator of its definitions. Each world has 40 random queries.
     #[arg(long)]
     dax: bool,
     /// Run DAX on the PostgreSQL server at this URL.
     #[arg(long, requires = "dax")]
     postgres: Option<String>,
+    /// Run DAX on the MySQL or MariaDB server at this URL.
+    #[arg(long, requires = "dax", conflicts_with = "postgres")]
+    mysql: Option<String>,
+    /// Run DAX on SQLite, in a new file for each world.
+    #[arg(long, requires = "dax", conflicts_with_all = ["postgres", "mysql"])]
+    sqlite: bool,
     /// Compare the answers of the Spark Connect server at this URL.
     #[arg(long, conflicts_with = "dax")]
     spark: Option<String>,
@@ -132,27 +139,18 @@ fn main() -> Result<ExitCode> {
 
 /// Runs random queries of DAX.
 fn fuzz_dax(arguments: &Arguments) -> Result<ExitCode> {
-    const QUERIES: usize = 40;
-    let worlds = arguments.cases.div_ceil(QUERIES) as u64;
-    let mut open: Box<dax::Open<'_>> = match &arguments.postgres {
-        Some(url) => Box::new(dax::on_postgres(settings(), url.clone())),
-        None => Box::new(dax::on_duckdb(Product::start(settings())?)),
+    let mut open: Box<dax::Open<'_>> = match (&arguments.postgres, &arguments.mysql) {
+        (Some(url), _) => Box::new(dax::on_postgres(settings(), url.clone())),
+        (_, Some(url)) => Box::new(dax::on_mysql(settings(), url.clone())),
+        _ if arguments.sqlite => Box::new(dax::on_sqlite(settings())),
+        _ => Box::new(dax::on_duckdb(Product::start(settings())?)),
     };
-    let mut all = dax::Report::default();
-    for seed in arguments.seed..arguments.seed + worlds {
-        let report = dax::run(dax::Run { seed, worlds: 1, queries: QUERIES }, &mut *open)?;
-        report.differences.iter().for_each(|difference| println!("{difference}"));
-        all.add(report);
-        if all.differences.len() >= arguments.differences {
-            break;
-        }
-    }
-    println!("queries     {} ({} answered, {} compared with REST)", all.queries, all.answered, all.by_rest);
-    for (what, count) in all.refused.iter().chain(&all.unsupported) {
-        println!("refused     {count} {what}");
-    }
-    println!("differences {}", all.differences.len());
-    Ok(if all.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let time = if arguments.mysql.is_some() || arguments.sqlite { "DATETIME" } else { "TIMESTAMP" };
+    let Arguments { cases, seed, differences, .. } = *arguments;
+    let long = LongRun { cases, seed, max_differences: differences, time };
+    let report = long.run(&mut *open, |difference| println!("{difference}"))?;
+    println!("{report}");
+    Ok(if report.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn print_report(report: &Report, seconds: f64) {

@@ -274,7 +274,7 @@ impl Evaluator {
                 }
                 Filter::AllOfEverything => inner.filters.clear(),
                 Filter::AllSelected(column) => inner.restore(*column),
-                Filter::Condition(_) | Filter::Keep(_) | Filter::Table(_) | Filter::Dates(_) => {}
+                Filter::Condition(_) | Filter::Keep(_) | Filter::Either(..) | Filter::Table(_) | Filter::Dates(_) => {}
             }
         }
         let mut added = Vec::new();
@@ -285,6 +285,11 @@ impl Evaluator {
                     added.push(self.meeting(condition));
                 }
                 Filter::Keep(condition) => added.push(self.meeting(condition)),
+                Filter::Either(one, two) => {
+                    let either = self.meeting_either(one, two);
+                    inner.remove(&|other| either.columns.contains(&other));
+                    added.push(either);
+                }
                 // The table is evaluated in the outer context, in which the current rows are not filters.
                 Filter::Table(table) => {
                     let rows = self.table(table, context, current);
@@ -309,6 +314,14 @@ impl Evaluator {
         let values = self.values(&[column], &Context::default(), true);
         let allowed = values.into_iter().filter(|values| condition.holds(&values[0])).collect();
         Restriction { columns: vec![column], allowed }
+    }
+
+    /// Returns the values of two columns of one table that meet one of two conditions.
+    fn meeting_either(&self, one: &Condition, two: &Condition) -> Restriction {
+        let columns = vec![one.column(), two.column()];
+        let values = self.values(&columns, &Context::default(), true);
+        let allowed = values.into_iter().filter(|row| one.holds(&row[0]) || two.holds(&row[1])).collect();
+        Restriction { columns, allowed }
     }
 
     // Scalars

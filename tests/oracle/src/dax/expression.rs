@@ -100,6 +100,8 @@ pub enum Table {
 pub enum Filter {
     Condition(Condition),
     Keep(Condition),
+    /// One of two conditions over different columns of one table.
+    Either(Condition, Condition),
     All(Column),
     AllTable(&'static str),
     AllExcept(&'static str, Vec<Column>),
@@ -281,6 +283,7 @@ impl Filter {
         match self {
             Filter::Condition(condition) => condition.dax(),
             Filter::Keep(condition) => format!("KEEPFILTERS({})", condition.dax()),
+            Filter::Either(one, two) => format!("{} || {}", one.dax(), two.dax()),
             Filter::All(column) => format!("ALL({})", column_text(*column)),
             Filter::AllTable(table) => format!("ALL({table})"),
             Filter::AllExcept(table, columns) => {

@@ -227,7 +227,13 @@ fn number_of(table: &Table) -> Option<Column> {
 
 fn filter(random: &mut Random, place: Place) -> Filter {
     let column = *random.of(GROUPS);
-    match random.below(15) {
+    match random.below(16) {
+        14 => {
+            let own: Vec<Column> = GROUPS.iter().copied().filter(|(of, _)| *of == column.0).collect();
+            let pair = random.some(&own, 2);
+            let [one, two] = [0, 1].map(|at| condition(random, pair[at % pair.len()], 1));
+            Filter::Either(one, two)
+        }
         0..=2 => Filter::Condition(condition(random, column, 2)),
         3 => Filter::Keep(condition(random, column, 2)),
         4 => Filter::All(column),

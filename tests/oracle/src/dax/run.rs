@@ -3,6 +3,7 @@
 //! In: a seed, the number of worlds and of queries, and a warehouse. Out: counts, and every difference with its seed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::rc::Rc;
 
 use anyhow::Result;
@@ -57,6 +58,16 @@ impl Report {
     }
 }
 
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "queries     {} ({} answered, {} compared with REST)", self.queries, self.answered, self.by_rest)?;
+        for (what, count) in self.refused.iter().chain(&self.unsupported) {
+            writeln!(f, "refused     {count} {what}")?;
+        }
+        write!(f, "differences {}", self.differences.len())
+    }
+}
+
 /// Creates tables by statements and returns a product over the warehouse with these tables.
 pub type Open<'f> = dyn FnMut(&[String]) -> Result<Rc<Product>> + 'f;
 
@@ -72,6 +83,16 @@ pub fn on_duckdb(product: Product) -> impl FnMut(&[String]) -> Result<Rc<Product
 /// Returns a function that opens a connection to PostgreSQL for each world.
 pub fn on_postgres(settings: Settings, url: String) -> impl FnMut(&[String]) -> Result<Rc<Product>> {
     move |statements| Ok(Rc::new(Product::on_postgres(settings.clone(), &url, statements.to_vec())?))
+}
+
+/// Returns a function that opens a connection to MySQL or MariaDB for each world.
+pub fn on_mysql(settings: Settings, url: String) -> impl FnMut(&[String]) -> Result<Rc<Product>> {
+    move |statements| Ok(Rc::new(Product::on_mysql(settings.clone(), &url, statements.to_vec())?))
+}
+
+/// Returns a function that creates an SQLite file for each world.
+pub fn on_sqlite(settings: Settings) -> impl FnMut(&[String]) -> Result<Rc<Product>> {
+    move |statements| Ok(Rc::new(Product::on_sqlite(settings.clone(), statements.to_vec())?))
 }
 
 /// Compares the product's answers with those of the evaluator, for random queries over worlds with policies.

@@ -264,14 +264,14 @@ fn partner<'d>(row: &Json, customers: &'d [Json]) -> Option<&'d Json> {
 pub fn statements(data: &Data) -> Vec<String> {
     let mut statements = Vec::new();
     for (table, rows, columns) in [
-        ("customers", &data.customers, &[("id", "INTEGER"), ("region", "VARCHAR"), ("credit", "INTEGER")][..]),
+        ("customers", &data.customers, &[("id", "INTEGER"), ("region", "VARCHAR(200)"), ("credit", "INTEGER")][..]),
         (
             "orders",
             &data.orders,
             &[
                 ("id", "INTEGER"),
                 ("customer_id", "INTEGER"),
-                ("status", "VARCHAR"),
+                ("status", "VARCHAR(200)"),
                 ("amount", "DECIMAL(9, 2)"),
                 ("is_gift", "BOOLEAN"),
                 ("day", "DATE"),

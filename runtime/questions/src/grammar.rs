@@ -48,7 +48,7 @@ pub fn read(
     newest: Date,
 ) -> Result<Interpretation, QuestionError> {
     let tokens = quantities::joined(tokens(question, language)?, vocabulary, language);
-    let tokens = sides::marked(tokens, language);
+    let tokens = sides::with_exceptions(sides::marked(tokens, language), language);
     let context = items::Context { vocabulary, values, language, newest };
     let items = split::items(&tokens, context);
     Ok(roles::Reader::new(context, items).read())

@@ -332,7 +332,11 @@ fn prepositions_decide_between_dimensions() {
 #[test]
 fn order_is_part_of_the_interpretation() {
     for (question, meaning) in [
-        ("cancellation rate by origin sorted by cancellation rate", "ordered by cancellation_rate, ascending"),
+        ("cancellation rate by origin sorted by cancellation rate", "ordered by cancellation_rate, descending"),
+        (
+            "cancellation rate by origin sorted by cancellation rate ascending",
+            "ordered by cancellation_rate, ascending",
+        ),
         (
             "cancellation rate by origin sorted by cancellation rate descending",
             "ordered by cancellation_rate, descending",

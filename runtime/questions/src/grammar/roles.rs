@@ -6,11 +6,13 @@
 
 mod absence;
 mod agents;
+mod alphabet;
 mod choice;
 mod choices;
 mod comparisons;
 mod conditions;
 mod cube;
+mod events;
 mod extremes;
 mod finish;
 mod hours;
@@ -91,6 +93,8 @@ struct State {
     /// The direction of `top` (true) or `bottom` (false). The number of rows is in the draft.
     rank: Option<bool>,
     sorts: bool,
+    /// The word that orders the rows by names without naming a member, such as `alphabetically`.
+    alphabetical: Option<String>,
     /// True after `rank`: the groups follow, and then `by` with the measure.
     ranks_things: bool,
     /// The index of the piece that orders the rows.
@@ -123,6 +127,10 @@ struct State {
     conditions_of_values: Vec<(Arc<str>, String)>,
     /// The words that need a measure, such as `how much`.
     needs_measure: Option<NeededMeasure>,
+    /// The groups without a word such as `by`, and their texts.
+    bare_groups: Vec<(Arc<str>, String)>,
+    /// The words that ask for a number, such as `how many`.
+    counts: Option<String>,
     /// The verb that needs a step of time or a comparison, such as `change`.
     change: Option<String>,
     /// The quality that the question asks for, as in `how old`.

@@ -10,7 +10,9 @@ use crate::times;
 impl Reader<'_> {
     /// Completes the draft with the count of rows, the order of a ranking and the range.
     pub(super) fn finish(&mut self) {
+        self.list_names();
         self.complete_quality();
+        self.need_object();
         self.complete_sum();
         self.check_measure();
         let mut is_counted = false;
@@ -23,6 +25,7 @@ impl Reader<'_> {
         }
         let is_ranked = self.state.rank.is_some();
         self.complete_ranking();
+        self.check_events();
         self.complete_joins();
         self.check_aggregate(is_counted);
         self.compare_sides();
@@ -30,12 +33,24 @@ impl Reader<'_> {
         self.check_order();
         let ranks =
             is_ranked || self.draft.limit.is_some() || self.draft.order.is_some() || self.draft.granularity.is_some();
-        let is_list = !self.draft.groups.is_empty() && !ranks && self.draft.compare.is_none();
+        let is_list = !self.draft.groups.is_empty()
+            && !ranks
+            && self.draft.compare.is_none()
+            && (self.state.ranges.is_empty() || self.draft.time.is_some());
+        // `how many classes` does not ask for their names.
+        if let Some(text) =
+            self.state.counts.take().filter(|_| self.draft.values.is_empty() && self.clarifications.is_empty())
+        {
+            let choices = self.choices_of(MemberKind::Measure);
+            self.unclear(&text, format!("`{text}` needs a measure that counts"), choices);
+        }
         if self.draft.values.is_empty() && !is_list && self.clarifications.is_empty() {
             let measures = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Measure);
             let choices = measures.map(|(_, entry)| Arc::clone(&entry.name)).take(MAX_CHOICES).collect();
             self.unclear("", "the question names no measure".to_owned(), choices);
         }
+        self.check_bare_groups();
+        self.complete_alphabetical();
         self.complete_order_piece();
         self.check_contradictions();
         self.complete_range();
@@ -86,6 +101,28 @@ impl Reader<'_> {
         }
         for (name, _) in self.state.conditions_of_values.clone() {
             self.add_value(&name);
+        }
+    }
+
+    /// Asks the caller about a name without a word such as `by` if the question has other groups and a condition on a number, as in
+    /// `classes rated 2 stars or less by trainer`: the name may stand for the rows.
+    fn check_bare_groups(&mut self) {
+        let kind = |name: &Arc<str>| Some(self.vocabulary.entry(self.vocabulary.index_of(name)?).kind);
+        let has_condition = |is_meant: fn(MemberKind) -> bool| {
+            self.draft.filters.iter().any(|filter| kind(&filter.member).is_some_and(is_meant))
+        };
+        let on_rows = has_condition(|kind| kind == MemberKind::Number);
+        // `hours with wind over 25 mph by month` counts hours.
+        let on_values = has_condition(MemberKind::is_value);
+        let groups = self.draft.groups.len() + usize::from(self.draft.granularity.is_some());
+        let mut bare = std::mem::take(&mut self.state.bare_groups);
+        bare.retain(|(name, _)| on_rows || (on_values && kind(name) == Some(MemberKind::Time)));
+        if groups <= bare.len() {
+            return;
+        }
+        for (name, text) in bare {
+            let message = format!("`{text}` may be a group or the rows; write `by {text}` or name a measure");
+            self.unclear(&text, message, vec![name]);
         }
     }
 

@@ -52,9 +52,14 @@ impl Reader<'_> {
             let own: Vec<&KnownValue> = set.iter().filter(is_own).collect();
             // `Portland` may be either of two airports.
             let is_equal = |known: &&KnownValue| certainty_of(text, &known.value) >= 1.0;
+            if end == at + 1 && self.is_generic_noun(at) {
+                let text = text.clone();
+                return self.piece(&text, "the rows with the value before it".to_owned(), CERTAINTY_OF_NAME);
+            }
             if own.len() > MAX_VALUES || (own.len() > 1 && !own.iter().any(is_equal)) {
                 let (text, message) = (text.clone(), several_values(text, &own));
-                self.unclear(&text, message, vec![Arc::clone(member)]);
+                let choices = choices_of_values(&own, member);
+                self.unclear(&text, message, choices);
                 return end - at;
             }
             found.extend(own.iter().map(|known| Arc::clone(&known.value)));
@@ -73,7 +78,7 @@ impl Reader<'_> {
         end + usize::from(self.repeats_dimension(end, member)) - at
     }
 
-    /// Returns whether a value belongs to the name of a number that is compared behind it. In `in transit for more than 3
+    /// Returns whether a word belongs to the name of a number that is compared behind it. In `in transit for more than 3
     /// days`, the transit time is compared, and the status `in transit` is not meant.
     fn names_compared_number(&self, at: usize) -> bool {
         use Meaning::{AtLeast, AtMost, Between, Less, More};
@@ -99,6 +104,19 @@ impl Reader<'_> {
         let is_or = self.language.has(WordList::Or, &or.text.to_lowercase());
         let value = before.next().filter(|item| is_or && matches!(item.kind, ItemKind::Value(_)))?;
         Some(value.text.clone())
+    }
+
+    /// Returns whether the item at a place directly follows a value, and is a word of several other values of the same
+    /// dimension, as in `Boeing aircraft`: it is a noun that adds nothing.
+    pub(super) fn is_generic_noun(&self, at: usize) -> bool {
+        let Some([before, item]) = at.checked_sub(1).and_then(|before| self.items.get(before..=at)) else {
+            return false;
+        };
+        let (ItemKind::Value(before), ItemKind::Value(own)) = (&before.kind, &item.kind) else { return false };
+        let is_part = |known: &KnownValue| {
+            before.iter().any(|other| other.member == known.member) && certainty_of(&item.text, &known.value) < 1.0
+        };
+        own.len() > 1 && own.iter().all(is_part)
     }
 
     /// Returns whether the item after a value names its dimension, as in `Newark airport`.
@@ -293,6 +311,10 @@ impl Reader<'_> {
         if self.is_redundant(at, text) {
             return self.piece(text, "ignored".to_owned(), 0.9);
         }
+        // `arriving more than 2 hours late` compares the arrival delay.
+        if self.names_compared_number(at) {
+            return self.piece(text, "a part of the name of the compared number".to_owned(), CERTAINTY_OF_NAME);
+        }
         // A word in the names of many members.
         let named = self.measures_named(text);
         if !named.is_empty() {
@@ -372,4 +394,12 @@ struct ValueList {
 fn several_values(text: &str, values: &[&KnownValue]) -> String {
     let shown: Vec<String> = values.iter().take(MAX_VALUES).map(|known| format!("`{}`", known.value)).collect();
     format!("{} values contain `{text}`, among them {}", values.len(), shown.join(", "))
+}
+
+/// Returns the values with rows as choices, those with the most rows first; or else their dimension.
+fn choices_of_values(values: &[&KnownValue], member: &Arc<str>) -> Vec<Arc<str>> {
+    let mut found: Vec<&KnownValue> = values.iter().copied().filter(|known| known.rows != Some(0)).collect();
+    found.sort_by_key(|known| std::cmp::Reverse(known.rows));
+    let choices: Vec<Arc<str>> = found.into_iter().map(|known| Arc::clone(&known.value)).take(MAX_CHOICES).collect();
+    if choices.is_empty() { vec![Arc::clone(member)] } else { choices }
 }

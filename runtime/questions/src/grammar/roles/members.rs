@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Candidates, DraftValue, Item, ItemKind, MAX_ROWS, Reader, Role, is_count};
 use crate::draft::{Aggregation, DraftOrder, Unit};
-use crate::language::Meaning;
+use crate::language::{Meaning, WordList};
 use crate::members::{MemberEntry, MemberKind};
 use crate::spelling::spelled;
 
@@ -57,8 +57,12 @@ impl Reader<'_> {
         }
         let role = match (in_groups, self.state.is_which, self.state.rank) {
             _ if self.state.sorts => Role::Operand,
-            // A ranked measure, as in `top 5 carriers by flights` and `most flights`.
-            (true, _, Some(_)) if self.draft.values.is_empty() => Role::Value,
+            // A ranked measure, as in `top 5 carriers by flights` and `most flights`. `oldest planes by airline` has one already.
+            (true, _, Some(_))
+                if self.draft.values.is_empty() && !(self.has_quality() && self.may_group(candidates)) =>
+            {
+                Role::Value
+            }
             // `JFK and LGA by cancellation rate`
             (true, ..) if self.draft.values.is_empty() && !self.may_group(candidates) => Role::Value,
             (true, ..) => Role::Group,
@@ -77,6 +81,9 @@ impl Reader<'_> {
                 return length;
             }
             return self.piece(text, "named once more".to_owned(), candidates.certainty);
+        }
+        if role == Role::Any && self.is_compared_thing(at, candidates) {
+            return self.piece(text, "the rows that are compared".to_owned(), candidates.certainty);
         }
         if role == Role::Group && !in_groups {
             self.state.is_which_group = true;
@@ -98,11 +105,11 @@ impl Reader<'_> {
                 self.piece(text, format!("rows of {name}"), certainty)
             }
             MemberKind::Measure | MemberKind::Metric if role == Role::Any && self.belongs_to_measure(at) => {
-                self.unclear(
-                    text,
-                    format!("measure `{name}` follows another one; write `and` between them"),
-                    Vec::new(),
-                );
+                self.unlisted_measure(text, &name)
+            }
+            MemberKind::Measure | MemberKind::Metric if role == Role::Any && self.is_foreign_measure(at, index) => {
+                let message = format!("measure `{name}` is of other rows; write `and` between the measures");
+                self.unclear(text, message, Vec::new());
                 1
             }
             MemberKind::Measure | MemberKind::Metric => {
@@ -122,6 +129,14 @@ impl Reader<'_> {
                 }
                 if role == Role::Any && self.describes_measure(at) {
                     return self.rows_of_measure(text, index, certainty);
+                }
+                // `how many planes have known seats`
+                if role == Role::Any
+                    && self.state.counts.is_some()
+                    && !self.draft.values.is_empty()
+                    && !self.is_listed(at)
+                {
+                    return self.unlisted_measure(text, &name);
                 }
                 if !self.order_by_own_name(at, text, index) {
                     return 1;
@@ -169,14 +184,61 @@ impl Reader<'_> {
                 self.unclear(text, message, choices);
                 1
             }
+            _ if role == Role::Any && self.is_owned(at) => {
+                self.unclear(text, format!("`{text}` is no group here; write `by` before it if it is"), vec![name]);
+                1
+            }
             _ => {
                 self.group(&name);
+                if role == Role::Any {
+                    self.state.bare_groups.push((Arc::clone(&name), text.to_owned()));
+                }
                 if is_which {
                     self.state.groups = false;
                 }
                 self.piece(text, format!("grouped by {name}"), certainty)
             }
         }
+    }
+
+    /// Asks the caller about a measure behind another one without a word such as `and`. Returns the number of items read.
+    fn unlisted_measure(&mut self, text: &str, name: &Arc<str>) -> usize {
+        let message = format!("measure `{name}` follows another one; write `and` between them");
+        self.unclear(text, message, Vec::new());
+        1
+    }
+
+    /// Returns whether a name only stands for the rows with the number that is compared behind it, as in `average rating for
+    /// classes longer than 45 minutes`: without a word such as `by`, it is no group.
+    fn is_compared_thing(&self, at: usize, candidates: &Candidates) -> bool {
+        use Meaning::{AtLeast, AtMost, Equals, Ignore, Less, More, Verb};
+        let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Ignore | Verb | Equals));
+        let mut behind = self.items[at + 1..].iter().skip_while(is_filler).map(|item| &item.kind);
+        let compares = matches!(behind.next(), Some(ItemKind::Word(More | Less | AtLeast | AtMost)));
+        let is_compared = compares && matches!(behind.next(), Some(ItemKind::Number(..)));
+        let is_plain = !self.is_listed(at) && !self.draft.values.is_empty();
+        is_compared && is_plain && !self.compares_next_member(at) && candidates.members.iter().all(is_text)
+    }
+
+    /// Returns whether a measure follows a measure of another cube, as in `members cancelled` if bookings can be cancelled, and
+    /// members cannot.
+    fn is_foreign_measure(&self, at: usize, index: usize) -> bool {
+        let cube_of = |index: usize| self.vocabulary.entry(index).cube.as_ref();
+        let last = self.draft.values.last().and_then(|name| self.vocabulary.index_of(name));
+        let counted = self.state.cube.filter(|_| self.draft.values.is_empty());
+        let other = last.or(counted).and_then(cube_of);
+        let is_other = other.is_some_and(|other| cube_of(index).is_some_and(|own| own != other));
+        is_other && !self.is_listed(at)
+    }
+
+    /// Returns whether a word such as `their` makes a name the object of a verb, as in `members cancelled their membership`. In
+    /// `members and their city`, it is listed.
+    fn is_owned(&self, at: usize) -> bool {
+        let Some([before, owner]) = at.checked_sub(2).map(|start| &self.items[start..at]) else { return false };
+        let is_owner = self.language.has(WordList::Possessives, &owner.text.to_lowercase());
+        let is_verb = matches!(before.kind, ItemKind::Member(_) | ItemKind::Unknown | ItemKind::Word(Meaning::Verb));
+        is_owner && is_verb
     }
 
     /// Returns whether a member may be a group, by itself or as the cube of its rows.
@@ -244,13 +306,18 @@ impl Reader<'_> {
         1
     }
 
+    /// Returns whether an adjective with a quality ranks the rows, as `oldest` does.
+    fn has_quality(&self) -> bool {
+        self.state.superlative.as_ref().is_some_and(|ranking| {
+            self.language.superlative(ranking.index).is_some_and(|found| !found.qualities.is_empty())
+        })
+    }
+
     /// Returns whether an adjective such as `oldest` or `how old` describes the objects of a cube and not their number,
     /// as in `airlines with the oldest planes`.
     fn is_ranked_thing(&self, candidates: &Candidates) -> bool {
         let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-        let has_quality = self.state.superlative.as_ref().is_some_and(|ranking| {
-            self.language.superlative(ranking.index).is_some_and(|found| !found.qualities.is_empty())
-        });
+        let has_quality = self.has_quality();
         let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
         (self.state.quality.is_some() || (has_quality && has_groups)) && candidates.members.iter().any(is_cube)
     }
@@ -268,9 +335,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Orders the rows by a member. The direction may follow, so `finish` adds it to the meaning.
+    /// Orders the rows by a member: the largest values first, but names and numbers of rows in ascending order. Another
+    /// direction may follow, so `finish` adds it to the meaning.
     pub(super) fn ordered_by(&mut self, text: &str, name: Arc<str>, certainty: f64) -> usize {
-        let is_descending = self.state.rank.take().unwrap_or(false);
+        let is_value =
+            self.vocabulary.index_of(&name).is_some_and(|index| self.vocabulary.entry(index).kind.is_value());
+        let is_descending = self.state.rank.take().unwrap_or(is_value);
         self.state.order_piece = Some(self.pieces.len());
         let meaning = format!("ordered by {name}");
         self.draft.order = Some(DraftOrder { member: name, is_descending });

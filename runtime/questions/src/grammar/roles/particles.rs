@@ -9,7 +9,7 @@ use crate::language::{Language, Meaning, WordList};
 use crate::members::MemberKind;
 
 impl Reader<'_> {
-    /// Asks the caller about a verb with a particle. Returns the number of items read, or `None` for other items.
+    /// Asks the caller about a verb with a particle, unless the particle adds nothing. Returns the number of items read, or `None` for other items.
     pub(super) fn verb_with_particle(&mut self, at: usize) -> Option<usize> {
         if let Some(verb) = verb_of_last(&self.items, at, self.language) {
             let whole = format!("{} … {}", self.items[verb].text, self.items[at].text);
@@ -22,7 +22,13 @@ impl Reader<'_> {
         {
             return Some(length);
         }
-        Some(self.unclear_verb(&format!("{} {particle}", item.text), self.length_of_particle(at)))
+        let whole = format!("{} {particle}", item.text);
+        if self.language.has(WordList::PlainParticles, &whole.to_lowercase()) {
+            let length = self.length_of_particle(at);
+            self.piece(&whole, "ignored".to_owned(), 1.0);
+            return Some(length);
+        }
+        Some(self.unclear_verb(&whole, self.length_of_particle(at)))
     }
 
     /// Returns the number of items of a verb with a particle. The particle may be the first word of a time.

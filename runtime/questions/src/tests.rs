@@ -15,6 +15,7 @@ mod periods;
 mod relations;
 mod shop;
 mod times;
+mod unseen;
 
 fn entry(name: &str, kind: MemberKind, cube: &str, phrases: &[&str]) -> MemberEntry {
     MemberEntry {

@@ -51,7 +51,9 @@ impl Place<'_> {
         let end = (0..stems.len()).find(is_phrase).unwrap_or(stems.len());
         let partial = vocabulary.partial(&stems[..end]).filter(|found| match &exact {
             None if is_code => false,
-            Some((length, _)) => found.length > *length && found.members.len() == 1,
+            Some((length, _)) => {
+                found.length > *length && found.members.len() == 1 && !self.cuts_name(*length, found.length)
+            }
             None => !is_word || found.length > 1,
         });
         let partial = partial.map(|found| self.without_verb(found.length, found));
@@ -121,6 +123,13 @@ impl Place<'_> {
         let found = self.context.vocabulary.exact(&stems)?;
         let (last, _) = named.get(found.length.checked_sub(1)?)?;
         Some((last + 1, found))
+    }
+
+    /// Returns whether a part of a name ends inside another name, as `members signed` does in `members signed up`.
+    fn cuts_name(&self, start: usize, end: usize) -> bool {
+        let stems = self.stems();
+        let exact = |at: usize| self.context.vocabulary.exact(&stems[at..]).map_or(0, |found| at + found.length);
+        (start..end).any(|at| exact(at) > end)
     }
 
     /// Returns whether the name behind the first word ends after the name that begins with it. In `strongest wind gust`, the name

@@ -127,11 +127,13 @@ impl Reader<'_> {
         let wanted = [root(text), root(self.language.word_for(Meaning::Year)?)];
         let numbers = self.vocabulary.entries().filter(|(index, entry)| {
             let roots = self.vocabulary.roots(*index);
-            entry.kind == MemberKind::Number
-                && self.is_of_main_cube(entry)
-                && wanted.iter().all(|one| roots.contains(one))
+            entry.kind == MemberKind::Number && self.is_reached(entry) && wanted.iter().all(|one| roots.contains(one))
         });
-        let found: Vec<usize> = numbers.map(|(index, _)| index).collect();
+        let mut found: Vec<usize> = numbers.map(|(index, _)| index).collect();
+        let is_own = |index: &usize| self.is_of_main_cube(self.vocabulary.entry(*index));
+        if found.iter().any(is_own) {
+            found.retain(is_own);
+        }
         let [only] = found[..] else { return None };
         self.compare(
             (at, at + 2),

@@ -45,7 +45,7 @@ impl Reader<'_> {
 
 /// Returns the verbs with particles, which may be values.
 pub(super) fn lookups(items: &[Item], language: &Language) -> impl Iterator<Item = Lookup> {
-    let is_verb = |at: &usize| items[*at].kind == ItemKind::Word(Meaning::Verb);
+    let is_verb = |at: &usize| matches!(items[*at].kind, ItemKind::Word(Meaning::Verb | Meaning::Change));
     (0..items.len()).filter(is_verb).filter_map(|at| {
         let words = format!("{} {}", items[at].text, particle_behind(items, at, language)?);
         Some(Lookup { spellings: vec![words], parts: Vec::new(), fragments: Vec::new() })
@@ -57,7 +57,7 @@ fn particle_behind<'i>(items: &'i [Item], at: usize, language: &Language) -> Opt
     let (verb, next) = (items.get(at)?, items.get(at + 1)?);
     let lower = verb.text.to_lowercase();
     let is_verb = match verb.kind {
-        ItemKind::Word(meaning) => meaning == Meaning::Verb,
+        ItemKind::Word(meaning) => matches!(meaning, Meaning::Verb | Meaning::Change),
         ItemKind::Unknown | ItemKind::Member(_) => !lower.contains(' ') && language.is_participle(&lower),
         _ => false,
     };

@@ -8,7 +8,7 @@
 //!          ─▶ items: the longest phrase, member, time, number or value at each place; typing mistakes are corrected
 //!               times: ranges, ordinals, named days          values: whole values, parts of values
 //!          ─▶ roles: a role for each item from the items around it
-//!               members, conditions, known_values, hours, words, ranking, shares, rates, idioms
+//!               members, conditions, known_values, hours, words, ranking, shares, rates, idioms, events, things
 //!               choice: one of several members, by the cube of the question, its role and its name
 //!          ─▶ finish: the measure, the order, the times of the draft
 //! ```

@@ -254,7 +254,10 @@ impl Place<'_> {
         match self.before.map(|item| (&item.kind, item.text.to_lowercase())) {
             Some((ItemKind::Word(Ignore), text)) => self.context.language.is_link(&text),
             Some((ItemKind::Word(meaning), _)) => {
-                matches!(meaning, Aggregate(_) | Equals | From | Group | HowMany | Not | To | Which)
+                // `how many and the average` joins two measures.
+                let is_before_name =
+                    self.tokens.get(1).is_some_and(|_| self.context.language.phrase(&self.stems()[1..]).is_none());
+                is_before_name && matches!(meaning, Aggregate(_) | Equals | From | Group | HowMany | Not | To | Which)
             }
             _ => false,
         }

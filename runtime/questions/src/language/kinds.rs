@@ -172,7 +172,9 @@ pub(crate) enum WordList {
     Each,
     /// Words that exclude groups with other rows, such as `only` in `which airlines fly only from JFK`.
     Only,
-    /// Verbs that are no events of other rows than their subject, such as `located`.
+    /// Pronouns behind the name that they are about, such as `who`.
+    Relatives,
+    /// Verbs for states, which are not events of other rows than their subject, such as `located`.
     States,
     /// Words that describe rows behind `is`, such as `full`, and those that do so only at the end, such as `on`.
     Predicates,

@@ -94,7 +94,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 84] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 38] = [
+pub(super) const LISTS: [(&str, WordList); 39] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -126,6 +126,7 @@ pub(super) const LISTS: [(&str, WordList); 38] = [
     ("but_words", WordList::But),
     ("all_words", WordList::All),
     ("state_verbs", WordList::States),
+    ("relative_words", WordList::Relatives),
     ("each_words", WordList::Each),
     ("only_words", WordList::Only),
     ("predicates", WordList::Predicates),

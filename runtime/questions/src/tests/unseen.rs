@@ -52,6 +52,8 @@ const GYM_QUESTIONS: &[(&str, &str)] = &[
     ("revenue up in June vs May", "bookings.revenue in 2025-06 vs 2025-05"),
     ("was revenue up in June", "? up"),
     ("which trainer has the best rating", "? rating"),
+    ("members who made bookings in June", "? made"),
+    ("how many members booked classes", "? members"),
     // Events of the things themselves.
     ("how many members signed up in March 2024", "members.count in 2024-03 of members.joined_on"),
     ("members who signed up in 2024 by plan", "members.count by members.plan in 2024 of members.joined_on"),

@@ -30,7 +30,7 @@ impl Reader<'_> {
             return;
         }
         let Some(verb) = self.event(&cube) else { return };
-        let message = format!("`{verb}` is no event of `{cube}`; name a measure of the rows that are meant");
+        let message = format!("`{verb}` is not an event of `{cube}`; name a measure of the rows that are meant");
         self.unclear(&verb, message, joining);
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{MAX_CHOICES, NeededMeasure, Over, Reader, TimeItem};
-use crate::draft::{Aggregation, Comparison, DraftFilter, DraftRange, DraftValue, Unit};
+use crate::draft::{Aggregation, Comparison, DraftFilter, DraftRange, DraftValue};
 use crate::members::MemberKind;
 use crate::times;
 
@@ -104,28 +104,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Asks the caller about a name without a word such as `by` if the question has other groups and a condition on a number, as in
-    /// `classes rated 2 stars or less by trainer`: the name may stand for the rows.
-    fn check_bare_groups(&mut self) {
-        let kind = |name: &Arc<str>| Some(self.vocabulary.entry(self.vocabulary.index_of(name)?).kind);
-        let has_condition = |is_meant: fn(MemberKind) -> bool| {
-            self.draft.filters.iter().any(|filter| kind(&filter.member).is_some_and(is_meant))
-        };
-        let on_rows = has_condition(|kind| kind == MemberKind::Number);
-        // `hours with wind over 25 mph by month` counts hours.
-        let on_values = has_condition(MemberKind::is_value);
-        let groups = self.draft.groups.len() + usize::from(self.draft.granularity.is_some());
-        let mut bare = std::mem::take(&mut self.state.bare_groups);
-        bare.retain(|(name, _)| on_rows || (on_values && kind(name) == Some(MemberKind::Time)));
-        if groups <= bare.len() {
-            return;
-        }
-        for (name, text) in bare {
-            let message = format!("`{text}` may be a group or the rows; write `by {text}` or name a measure");
-            self.unclear(&text, message, vec![name]);
-        }
-    }
-
     /// Removes repeated conditions. Asks the caller about two conditions that no row meets, as in `is JFK` and `is LGA`.
     fn check_contradictions(&mut self) {
         let mut filters: Vec<DraftFilter> = Vec::new();
@@ -156,14 +134,6 @@ impl Reader<'_> {
     pub(super) fn counts(&self, name: &Arc<str>) -> bool {
         let index = self.vocabulary.index_of(name);
         index.is_some_and(|index| self.vocabulary.entry(index).aggregation == Some(Aggregation::Count))
-    }
-
-    /// Returns the measures of the main cube that have a unit.
-    fn measures_in(&self, unit: &Unit) -> Vec<Arc<str>> {
-        let measures = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| {
-            entry.kind == MemberKind::Measure && self.is_of_main_cube(entry) && entry.unit.as_ref() == Some(unit)
-        });
-        measures.map(|entry| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
     }
 
     /// Asks the caller about a word such as `average` if it fits no measure of the question. `is_counted` is true if the
@@ -226,31 +196,6 @@ impl Reader<'_> {
             };
         }
         self.draft.range = Some(whole.range);
-    }
-
-    /// Compares the units that the question names for its answer with those of its measures.
-    fn check_units(&mut self) {
-        for (text, unit) in std::mem::take(&mut self.state.units) {
-            let own: Vec<&Unit> = self
-                .draft
-                .values
-                .iter()
-                .filter_map(|name| self.vocabulary.index_of(name))
-                .filter_map(|index| self.vocabulary.entry(index).unit.as_ref())
-                .collect();
-            if own.contains(&&unit) {
-                self.piece(&text, "the unit of the measure".to_owned(), 1.0);
-                continue;
-            }
-            let shown: Vec<String> = own.iter().map(|unit| format!("{unit:?}").to_lowercase()).collect();
-            let message = match shown.is_empty() {
-                true => format!("no measure of the question has the unit `{text}`"),
-                false => {
-                    format!("the measures of the question are not in `{text}`; their units are {}", shown.join(", "))
-                }
-            };
-            self.unclear(&text, message, Vec::new());
-        }
     }
 
     pub(super) fn complete_comparison(&mut self) {

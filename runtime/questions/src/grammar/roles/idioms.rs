@@ -24,18 +24,13 @@ impl Reader<'_> {
     /// Reads a time dimension directly before a time, as in `with a delivery date in April`: the time refers to it.
     fn time_of_range(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         let is_time = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Time;
-        // `customers who signed up in 2024` has a clause.
-        let is_clause = matches!(at.checked_sub(2).map(|start| &self.items[start..at]), Some([name, who])
-            if matches!(name.kind, ItemKind::Member(_)) && who.kind == ItemKind::Word(Meaning::Which));
-        let is_which = self.state.is_which && !is_clause;
-        let is_group = self.state.groups || is_which || self.state.sorts || self.state.is_negated;
+        let is_group = self.state.groups || self.state.is_which || self.state.sorts || self.state.is_negated;
         if is_group || !candidates.members.iter().all(is_time) || !self.is_before_time(at) {
             return None;
         }
         let is_own = |index: &usize| self.is_of_main_cube(self.vocabulary.entry(*index));
         let own: Vec<usize> = candidates.members.iter().copied().filter(is_own).collect();
         let [only] = own[..] else { return None };
-        self.state.is_which = false;
         let name = Arc::clone(&self.vocabulary.entry(only).name);
         self.draft.time = Some(Arc::clone(&name));
         Some(self.piece(text, format!("the time of {name}"), CERTAINTY_OF_TIME))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Candidates, DraftValue, Item, ItemKind, MAX_ROWS, Reader, Role, is_count};
 use crate::draft::{Aggregation, DraftOrder, Unit};
-use crate::language::{Meaning, WordList};
+use crate::language::Meaning;
 use crate::members::{MemberEntry, MemberKind};
 use crate::spelling::spelled;
 
@@ -59,7 +59,7 @@ impl Reader<'_> {
             _ if self.state.sorts => Role::Operand,
             // A ranked measure, as in `top 5 carriers by flights` and `most flights`. `oldest planes by airline` has one already.
             (true, _, Some(_))
-                if self.draft.values.is_empty() && !(self.has_quality() && self.may_group(candidates)) =>
+                if self.draft.values.is_empty() && !(self.has_quality() && self.may_name_groups(candidates)) =>
             {
                 Role::Value
             }
@@ -185,7 +185,7 @@ impl Reader<'_> {
                 1
             }
             _ if role == Role::Any && self.is_owned(at) => {
-                self.unclear(text, format!("`{text}` is no group here; write `by` before it if it is"), vec![name]);
+                self.unclear(text, format!("`{text}` is not a group here; write `by` before it if it is"), vec![name]);
                 1
             }
             _ => {
@@ -199,46 +199,6 @@ impl Reader<'_> {
                 self.piece(text, format!("grouped by {name}"), certainty)
             }
         }
-    }
-
-    /// Asks the caller about a measure behind another one without a word such as `and`. Returns the number of items read.
-    fn unlisted_measure(&mut self, text: &str, name: &Arc<str>) -> usize {
-        let message = format!("measure `{name}` follows another one; write `and` between them");
-        self.unclear(text, message, Vec::new());
-        1
-    }
-
-    /// Returns whether a name only stands for the rows with the number that is compared behind it, as in `average rating for
-    /// classes longer than 45 minutes`: without a word such as `by`, it is no group.
-    fn is_compared_thing(&self, at: usize, candidates: &Candidates) -> bool {
-        use Meaning::{AtLeast, AtMost, Equals, Ignore, Less, More, Verb};
-        let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
-        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Ignore | Verb | Equals));
-        let mut behind = self.items[at + 1..].iter().skip_while(is_filler).map(|item| &item.kind);
-        let compares = matches!(behind.next(), Some(ItemKind::Word(More | Less | AtLeast | AtMost)));
-        let is_compared = compares && matches!(behind.next(), Some(ItemKind::Number(..)));
-        let is_plain = !self.is_listed(at) && !self.draft.values.is_empty();
-        is_compared && is_plain && !self.compares_next_member(at) && candidates.members.iter().all(is_text)
-    }
-
-    /// Returns whether a measure follows a measure of another cube, as in `members cancelled` if bookings can be cancelled, and
-    /// members cannot.
-    fn is_foreign_measure(&self, at: usize, index: usize) -> bool {
-        let cube_of = |index: usize| self.vocabulary.entry(index).cube.as_ref();
-        let last = self.draft.values.last().and_then(|name| self.vocabulary.index_of(name));
-        let counted = self.state.cube.filter(|_| self.draft.values.is_empty());
-        let other = last.or(counted).and_then(cube_of);
-        let is_other = other.is_some_and(|other| cube_of(index).is_some_and(|own| own != other));
-        is_other && !self.is_listed(at)
-    }
-
-    /// Returns whether a word such as `their` makes a name the object of a verb, as in `members cancelled their membership`. In
-    /// `members and their city`, it is listed.
-    fn is_owned(&self, at: usize) -> bool {
-        let Some([before, owner]) = at.checked_sub(2).map(|start| &self.items[start..at]) else { return false };
-        let is_owner = self.language.has(WordList::Possessives, &owner.text.to_lowercase());
-        let is_verb = matches!(before.kind, ItemKind::Member(_) | ItemKind::Unknown | ItemKind::Word(Meaning::Verb));
-        is_owner && is_verb
     }
 
     /// Returns whether a member may be a group, by itself or as the cube of its rows.
@@ -304,22 +264,6 @@ impl Reader<'_> {
         let choices = self.choices_of(MemberKind::Number);
         self.unclear(text, format!("`{text}` belongs to no member"), choices);
         1
-    }
-
-    /// Returns whether an adjective with a quality ranks the rows, as `oldest` does.
-    fn has_quality(&self) -> bool {
-        self.state.superlative.as_ref().is_some_and(|ranking| {
-            self.language.superlative(ranking.index).is_some_and(|found| !found.qualities.is_empty())
-        })
-    }
-
-    /// Returns whether an adjective such as `oldest` or `how old` describes the objects of a cube and not their number,
-    /// as in `airlines with the oldest planes`.
-    fn is_ranked_thing(&self, candidates: &Candidates) -> bool {
-        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-        let has_quality = self.has_quality();
-        let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
-        (self.state.quality.is_some() || (has_quality && has_groups)) && candidates.members.iter().any(is_cube)
     }
 
     /// Records that a member in the singular is ranked by the words that follow it: `the airline with the most
@@ -436,22 +380,6 @@ impl Reader<'_> {
         let mut switches = self.vocabulary.entries().map(|(_, entry)| entry).filter(is_named);
         let first = switches.next()?;
         switches.next().is_none().then(|| Arc::clone(&first.name))
-    }
-
-    /// Returns whether a member only repeats the cube of a measure that is already selected, as in
-    /// `distance of flights`.
-    pub(super) fn is_context(&self, at: usize, candidates: &Candidates) -> bool {
-        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-        let has_measure = !self.draft.values.is_empty() || !self.state.conditions_of_values.is_empty();
-        let is_grouped = |index: &usize| self.is_group(&self.vocabulary.entry(*index).name);
-        // `by manufacturer, only manufacturers with at least 20 planes`
-        let repeats_group = candidates.members.iter().any(is_grouped) && self.compares_next_member(at);
-        repeats_group || (candidates.members.iter().any(is_cube) && has_measure && !self.is_listed(at))
-    }
-
-    /// Returns whether a measure describes another measure before it, as in `delay by carrier of late flights`.
-    pub(super) fn belongs_to_measure(&self, at: usize) -> bool {
-        !self.draft.values.is_empty() && !self.draft.groups.is_empty() && !self.is_listed(at)
     }
 
     pub(super) fn is_listed(&self, at: usize) -> bool {

@@ -74,7 +74,7 @@ impl Reader<'_> {
     }
 
     /// Requires a measure if the question asks for what a verb yields, as in `what did customers spend`: the number of
-    /// customers is no answer.
+    /// customers is not an answer.
     pub(super) fn need_object(&mut self) {
         let has = |item: &Item, list: WordList| self.language.has(list, &item.text.to_lowercase());
         let asks = self.items.first().is_some_and(|first| has(first, WordList::Objects));

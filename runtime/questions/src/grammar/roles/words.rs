@@ -15,6 +15,11 @@ impl Reader<'_> {
                 self.unclear(text, message, Vec::new());
                 return 1;
             }
+            Meaning::From | Meaning::To if self.is_from_nothing(at) => {
+                let message = format!("`{text}` has no value behind it");
+                self.unclear(text, message, Vec::new());
+                return 1;
+            }
             Meaning::And | Meaning::Ignore | Meaning::From | Meaning::To => return 1,
             Meaning::Verb => return self.verb(at, text),
             Meaning::Best | Meaning::Worst => return self.rated(meaning == Meaning::Best, text),
@@ -30,6 +35,7 @@ impl Reader<'_> {
                 return 1;
             }
             Meaning::Equals => self.state.is_predicate = true,
+            Meaning::Which if self.is_relative(at, text) => return 1,
             Meaning::Which => self.state.is_which = true,
             Meaning::HowMany => {
                 self.state.is_which = false;
@@ -142,6 +148,24 @@ impl Reader<'_> {
         1
     }
 
+    /// Returns whether a word such as `who` follows the name that it is about, as in `customers who ordered`.
+    fn is_relative(&self, at: usize, text: &str) -> bool {
+        let before = at.checked_sub(1).map(|before| &self.items[before].kind);
+        let follows_name = matches!(before, Some(ItemKind::Member(_) | ItemKind::Value(_)));
+        follows_name && self.language.has(WordList::Relatives, &text.to_lowercase())
+    }
+
+    /// Returns whether a word for an origin or a destination follows `is`, and a number follows it, as in `products are out of
+    /// stock`.
+    fn is_from_nothing(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|before| &self.items[before].kind);
+        let follows_is = matches!(before, Some(ItemKind::Word(Meaning::Equals | Meaning::Not)));
+        let next = self.items.get(at + 1).map(|item| &item.kind);
+        let Some(ItemKind::Member(candidates)) = next.filter(|_| follows_is) else { return false };
+        use MemberKind::{Measure, Metric, Number};
+        candidates.members.iter().all(|index| matches!(self.vocabulary.entry(*index).kind, Measure | Metric | Number))
+    }
+
     /// Returns whether a word such as `only` is about the rows of a group, as in `which airlines fly only from JFK`.
     fn excludes_groups(&self, text: &str) -> bool {
         let is_only = self.language.has(WordList::Only, &text.to_lowercase());
@@ -233,7 +257,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns whether a range has its own first and last month, and is no year.
+/// Returns whether a range has its own first and last month, and is not a year.
 fn is_part_of_year(range: &DraftRange) -> bool {
     match range {
         DraftRange::Words(words) => words.len() > YEAR_CHARS && words.starts_with(|c: char| c.is_ascii_digit()),

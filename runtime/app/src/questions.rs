@@ -159,10 +159,14 @@ impl QuestionService {
             values = Arc::new(lookups.values(&reading).await?);
             reading = grammar.read(&values, today).await?;
         }
-        if reading.is_dated
+        // The newest row is a query of the caller; if policies forbid it, its date is unknown.
+        if (reading.is_dated || reading.is_relative())
             && let Some(newest) = lookups.newest(&reading).await?
         {
-            reading = grammar.read(&values, newest.min(today)).await?;
+            if reading.is_dated {
+                reading = grammar.read(&values, newest.min(today)).await?;
+            }
+            reading.note_end_of_data(newest, today);
         }
         let answer = if reading.clarifications.is_empty() {
             self.compiled(session, access, reading).await?

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use jiff::civil::Date;
+
 use crate::spelling::is_misspelled;
+use crate::times;
 
 /// A query by the names of members.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -179,4 +182,33 @@ pub struct Interpretation {
     pub is_dated: bool,
     /// The cube that the question is about.
     pub cube: Option<Arc<str>>,
+}
+
+impl Interpretation {
+    /// Returns whether the range of time depends on today, as `last month` does.
+    pub fn is_relative(&self) -> bool {
+        self.relative_range().is_some_and(|words| times::relative_start(words, Date::MAX).is_some())
+    }
+
+    /// States in the interpretation that the range of time begins after the newest data, if it does. The rows of such a query
+    /// are empty, although the question is clear.
+    pub fn note_end_of_data(&mut self, newest: Date, today: Date) {
+        let Some(words) = self.relative_range().cloned() else { return };
+        if times::relative_start(&words, today).is_none_or(|start| start <= newest) {
+            return;
+        }
+        let meaning = format!("the time {words}");
+        let note = format!("{meaning}, but the newest data is of {newest}");
+        match self.pieces.iter_mut().find(|piece| piece.meaning == meaning) {
+            Some(piece) => piece.meaning = note,
+            None => self.pieces.push(Piece { text: words.to_string(), meaning: note, alternatives: Vec::new() }),
+        }
+    }
+
+    fn relative_range(&self) -> Option<&Arc<str>> {
+        match &self.draft.range {
+            Some(DraftRange::Words(words)) => Some(words),
+            _ => None,
+        }
+    }
 }

@@ -8,7 +8,7 @@
 //!          ─▶ items: the longest phrase, member, time, number or value at each place; typing mistakes are corrected
 //!               times: ranges, ordinals, named days          values: whole values, parts of values
 //!          ─▶ roles: a role for each item from the items around it
-//!               members, conditions, known_values, hours, words, ranking, shares, rates, idioms
+//!               members, conditions, known_values, hours, words, ranking, shares, rates, idioms, events, things
 //!               choice: one of several members, by the cube of the question, its role and its name
 //!          ─▶ finish: the measure, the order, the times of the draft
 //! ```
@@ -48,7 +48,7 @@ pub fn read(
     newest: Date,
 ) -> Result<Interpretation, QuestionError> {
     let tokens = quantities::joined(tokens(question, language)?, vocabulary, language);
-    let tokens = sides::marked(tokens, language);
+    let tokens = sides::with_exceptions(sides::marked(tokens, language), language);
     let context = items::Context { vocabulary, values, language, newest };
     let items = split::items(&tokens, context);
     Ok(roles::Reader::new(context, items).read())

@@ -7,11 +7,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use crate::draft::Desired;
+use crate::spelling::{nearest, nearest_short};
 
 mod kinds;
 mod parse;
 
-pub(crate) use kinds::Meaning;
+pub(crate) use kinds::{Meaning, WordList};
 
 /// The smallest number of characters of a word's root.
 const MIN_ROOT_CHARS: usize = 4;
@@ -33,66 +34,6 @@ pub(crate) struct Superlative {
     /// The direction for measures in units of time, if the adjective also orders them: the slowest delivery takes the
     /// longest time.
     pub(crate) is_descending_in_time: Option<bool>,
-}
-
-/// Lists of single words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum WordList {
-    /// Words that link the words of a name, such as `of`.
-    Links,
-    /// Words before the unit of an answer, such as `in`.
-    UnitWords,
-    /// Words after the end of the order that comes first, as in `worst first`.
-    First,
-    /// Words that join alternatives.
-    Or,
-    /// Words between a measure and the rows that it is about, such as `of`.
-    Possession,
-    /// Words for a missing value, such as `without`.
-    Lack,
-    /// Nouns that add nothing to a value before them, such as `goods`.
-    Things,
-    /// Nouns that add nothing to the name of a dimension before them, such as `address`.
-    NameNouns,
-    /// Adjectives that are redundant beside a verb of creation, such as `new` in `new customers registered`.
-    New,
-    /// Comparisons of an age, such as `over` in `customers over 65`.
-    AgeComparisons,
-    /// The words for an age in the names of members.
-    AgeNames,
-    /// The endings of participles.
-    Participles,
-    /// Words before the subject of a question, such as `did`. The verb follows the subject.
-    Auxiliaries,
-    /// Verbs before an origin, such as `leave`.
-    FromVerbs,
-    /// Verbs before a destination, such as `reach`.
-    ToVerbs,
-    /// Words before the larger one of two compared numbers, such as `more` in `more orders in May than in April`.
-    Openers,
-    /// Words between the two sides of a comparison, such as `than`.
-    Than,
-    /// Words for groups that also introduce the last day of a range, as in `by 1 June`.
-    End,
-    /// Words for groups that also mean `after` before a time, as the German `nach` does.
-    After,
-    /// Words for an origin that also mean `since` before a time, as the German `ab` does.
-    Since,
-    /// Words behind the first day of an open range, as in `from June on`.
-    Onward,
-    /// Words for groups that also introduce a whole range of time, as in `across 2013`.
-    Span,
-    /// Words directly behind a verb that change its meaning, such as `off`.
-    Particles,
-    /// Verbs with a particle that is also a preposition, such as `came in`.
-    PhrasalVerbs,
-    /// Particles of a verb that end the question, as the German `an` in `kamen in JFK an`.
-    LastParticles,
-    /// Words before the second of two excluded things, such as `nor`, and the words before the first one.
-    Nor,
-    Neither,
-    /// Words before a share that another measure has, as in `as a share of`.
-    As,
 }
 
 /// A day that has a name.
@@ -329,17 +270,20 @@ impl Language {
         nearest(stem, words.map(|(stem, _)| stem.as_str()))
     }
 
-    /// Returns the only word with one of several meanings from which a short word differs by one typing mistake. The first
-    /// letter must be correct. The caller checks the words around it, because short words resemble many others.
+    /// Returns the only word with one of several meanings from which a short word differs by one typing mistake. The
+    /// caller checks the words around it, because short words resemble many others.
     pub(crate) fn corrected_short(&self, stem: &str, is_meant: impl Fn(Meaning) -> bool) -> Option<&str> {
         let is_word = |(stems, own): &(Vec<String>, Meaning)| stems.len() == 1 && is_meant(*own);
         let words = self.phrases.iter().filter(|(_, phrases)| phrases.iter().any(is_word));
-        let is_near = |word: &&str| word.chars().next() == stem.chars().next() && strsim::osa_distance(word, stem) == 1;
-        let mut near = words.map(|(word, _)| word.as_str()).filter(is_near);
-        let (only, None) = (near.next().filter(|_| stem.chars().count() >= MIN_SHORT_CHARS)?, near.next()) else {
-            return None;
-        };
-        Some(only)
+        nearest_short(stem, words.map(|(word, _)| word.as_str()))
+    }
+
+    /// Returns a stem and its forms with the endings that a word has.
+    pub(crate) fn forms(&self, stem: &str, word: &str) -> impl Iterator<Item = String> {
+        let endings = self.endings.iter().filter(|(ending, _)| word.ends_with(&**ending));
+        let inflected =
+            endings.filter_map(|(ending, replacement)| Some(format!("{}{ending}", stem.strip_suffix(&**replacement)?)));
+        inflected.chain([stem.to_owned()])
     }
 
     /// Returns the longest phrase that the stems begin with, and its length.
@@ -349,88 +293,6 @@ impl Language {
             phrase.len() <= stems.len() && phrase.iter().zip(stems).all(|(one, other)| one == other)
         };
         phrases.iter().find(is_at_start).map(|(phrase, meaning)| (phrase.len(), *meaning))
-    }
-}
-
-/// Returns the known stem of which a word in lower case is a form with a typing mistake, if there is exactly one: `fine` for
-/// `fnies`. Short words resemble many others, so only swapped letters, and in longer words one missing or additional
-/// letter, are corrected. The first letter must be correct.
-pub(crate) fn nearest_form<'w>(
-    word: &str,
-    language: &Language,
-    known: impl Iterator<Item = &'w str>,
-) -> Option<&'w str> {
-    let length = word.chars().count();
-    if length < MIN_SWAPPED_CHARS || !word.chars().all(char::is_alphabetic) {
-        return None;
-    }
-    let sorted = |word: &str| {
-        let mut chars: Vec<char> = word.chars().collect();
-        chars.sort_unstable();
-        chars
-    };
-    let own = sorted(word);
-    let is_near = |form: &str| {
-        let others = form.chars().count();
-        let is_comparable = others == length || (length >= MIN_FUZZY_CHARS && others.abs_diff(length) == 1);
-        is_comparable
-            && form.chars().next() == word.chars().next()
-            && (others != length || sorted(form) == own)
-            && strsim::osa_distance(word, form) == 1
-    };
-    let endings: Vec<&(String, String)> =
-        language.endings.iter().filter(|(ending, _)| word.ends_with(&**ending)).collect();
-    let forms = |stem: &str| {
-        let inflected = endings
-            .iter()
-            .filter_map(|(ending, replacement)| Some(format!("{}{ending}", stem.strip_suffix(&**replacement)?)));
-        inflected.chain([stem.to_owned()]).collect::<Vec<String>>()
-    };
-    let is_comparable = |stem: &&str| stem.chars().count().abs_diff(length) <= MAX_ENDING_CHARS;
-    let (mut swapped, mut others) = (Vec::new(), Vec::new());
-    for stem in known.filter(is_comparable) {
-        let near: Vec<String> = forms(stem).into_iter().filter(|form| is_near(form)).collect();
-        match near.iter().any(|form| form.chars().count() == length) {
-            true => swapped.push(stem),
-            false if !near.is_empty() => others.push(stem),
-            false => {}
-        }
-    }
-    let found = if swapped.is_empty() { others } else { swapped };
-    let [only] = found[..] else { return None };
-    Some(only)
-}
-
-/// The shortest word whose swapped letters are corrected.
-const MIN_SWAPPED_CHARS: usize = 4;
-/// The largest number of characters by which a word and a stem differ.
-const MAX_ENDING_CHARS: usize = 4;
-/// The shortest word that may have a typing mistake if the words around it confirm the correction.
-const MIN_SHORT_CHARS: usize = 3;
-/// The shortest word that may have a typing mistake.
-pub(crate) const MIN_FUZZY_CHARS: usize = 5;
-/// The shortest word that may have two typing mistakes.
-pub(crate) const MIN_TWICE_FUZZY_CHARS: usize = 8;
-
-/// Returns the known word that is nearest to a word with a typing mistake, if there is exactly one.
-pub(crate) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    let length = word.chars().count();
-    if length < MIN_FUZZY_CHARS {
-        return None;
-    }
-    let allowed = if length >= MIN_TWICE_FUZZY_CHARS { 2 } else { 1 };
-    // A short word may be near to a long one only by its ending.
-    let is_comparable = |other: &&str| {
-        let others = other.chars().count();
-        others >= MIN_FUZZY_CHARS - 1 && others.abs_diff(length) <= allowed
-    };
-    let distances = known.filter(is_comparable).map(|other| (strsim::osa_distance(word, other), other));
-    let mut near: Vec<(usize, &str)> = distances.filter(|(distance, _)| *distance <= allowed).collect();
-    near.sort_unstable();
-    match near[..] {
-        [(_, only)] => Some(only),
-        [(first, nearest), (second, _), ..] if first < second => Some(nearest),
-        _ => None,
     }
 }
 

@@ -10,12 +10,15 @@ use std::sync::Arc;
 mod units;
 
 use crate::draft::{Aggregation, Desired, Unit};
-use crate::language::{Direction, Language, MIN_TWICE_FUZZY_CHARS, Meaning, nearest, nearest_form};
+use crate::language::{Direction, Language, Meaning};
+use crate::spelling::{nearest, nearest_form};
 
 /// The largest number of members that a part of a phrase may match. A part that matches more members is ignored.
 const MAX_PARTIAL: usize = 6;
 /// The shortest word whose nearest names are choices.
 const MIN_NEAR_CHARS: usize = 3;
+/// The shortest word whose nearest names differ by two letters.
+const MIN_TWICE_NEAR_CHARS: usize = 8;
 /// The largest number of words of a phrase.
 const MAX_WORDS: usize = 12;
 
@@ -349,7 +352,8 @@ impl Vocabulary {
     pub(crate) fn near(&self, word: &str, language: &Language) -> Vec<usize> {
         let stem = language.stem(word);
         let length = stem.chars().count();
-        let allowed = if length < MIN_TWICE_FUZZY_CHARS { 1 } else { 2 };
+        // A choice may differ in its first letter too.
+        let allowed = if length < MIN_TWICE_NEAR_CHARS { 1 } else { 2 };
         let is_comparable = |other: &&String| {
             let others = other.chars().count();
             others.min(length) >= MIN_NEAR_CHARS && others.abs_diff(length) <= allowed

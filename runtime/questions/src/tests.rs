@@ -15,6 +15,7 @@ mod periods;
 mod relations;
 mod shop;
 mod times;
+mod unseen;
 
 fn entry(name: &str, kind: MemberKind, cube: &str, phrases: &[&str]) -> MemberEntry {
     MemberEntry {
@@ -332,7 +333,11 @@ fn prepositions_decide_between_dimensions() {
 #[test]
 fn order_is_part_of_the_interpretation() {
     for (question, meaning) in [
-        ("cancellation rate by origin sorted by cancellation rate", "ordered by cancellation_rate, ascending"),
+        ("cancellation rate by origin sorted by cancellation rate", "ordered by cancellation_rate, descending"),
+        (
+            "cancellation rate by origin sorted by cancellation rate ascending",
+            "ordered by cancellation_rate, ascending",
+        ),
         (
             "cancellation rate by origin sorted by cancellation rate descending",
             "ordered by cancellation_rate, descending",

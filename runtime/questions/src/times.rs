@@ -133,6 +133,33 @@ pub(crate) fn newest_complete(newest: Date, unit: &str) -> Option<String> {
     })
 }
 
+/// Returns the first day of a range that depends on today, such as `last month` and `last 7 days`; `None` for other ranges.
+pub(crate) fn relative_start(words: &str, today: Date) -> Option<Date> {
+    let (direction, rest) = match words {
+        "today" => return Some(today),
+        "yesterday" => return today.yesterday().ok(),
+        _ => words.split_once(' ')?,
+    };
+    let (count, unit) = match rest.split_once(' ') {
+        Some((count, unit)) => (count.parse::<i64>().ok()?, unit),
+        None => (1, rest),
+    };
+    let quarter = |month: i8| (month - 1) / 3 * 3 + 1;
+    let (current, length) = match unit.strip_suffix('s').unwrap_or(unit) {
+        "day" => (today, 1.day()),
+        "week" => (today.checked_sub(i64::from(today.weekday().to_monday_zero_offset()).days()).ok()?, 1.week()),
+        "month" => (today.first_of_month(), 1.month()),
+        "quarter" => (Date::new(today.year(), quarter(today.month()), 1).ok()?, 3.months()),
+        "year" => (today.first_of_year(), 1.year()),
+        _ => return None,
+    };
+    match direction {
+        "this" => Some(current),
+        "last" => current.checked_sub(length.checked_mul(count).ok()?).ok(),
+        _ => None,
+    }
+}
+
 fn stems(tokens: &[Token]) -> Vec<&str> {
     tokens.iter().map(|token| &*token.stem).collect()
 }

@@ -9,7 +9,9 @@
 mod index;
 mod likeness;
 mod question;
+mod spelling;
 mod words;
 
 pub use index::{Field, Index, IndexBuilder, Match, Matches, score_of};
 pub use question::{MAX_CHARS, MAX_WORDS, Question, QuestionError};
+pub use spelling::typing_mistakes;

@@ -6,13 +6,11 @@ use std::sync::LazyLock;
 
 use levenshtein_automata::{DFA, LevenshteinAutomatonBuilder};
 
+use crate::spelling::{allowed_mistakes, has_same_start, typing_mistakes};
+
 /// The length from which a typed word may match the beginning of a longer word. The last word of an unfinished question
 /// may match the beginning at any length.
 const MIN_PREFIX_CHARS: usize = 3;
-/// The length in characters from which a word may have one typing mistake.
-const MIN_CHARS_OF_ONE_MISTAKE: usize = 4;
-/// The length in characters from which a word may have two typing mistakes.
-const MIN_CHARS_OF_TWO_MISTAKES: usize = 8;
 
 /// The way in which a typed word matches a word of a string. The best way is the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,14 +54,11 @@ impl Likeness {
         if typed.may_be_beginning() && word.starts_with(&typed.text) {
             return Some(Likeness::Beginning);
         }
-        let mistakes = typed.mistakes();
-        if mistakes == 0 || !typed.has_first_char_of(word) {
-            return None;
-        }
-        if strsim::osa_distance(&typed.text, word) <= mistakes {
+        if typing_mistakes(&typed.text, word).is_some() {
             return Some(Likeness::Mistyped);
         }
-        if !typed.is_open {
+        let mistakes = typed.mistakes();
+        if mistakes == 0 || !typed.is_open || !typed.has_first_char_of(word) {
             return None;
         }
         let ends = word.char_indices().map(|(at, c)| at + c.len_utf8());
@@ -79,19 +74,14 @@ impl TypedWord {
         self.is_open || self.text.chars().count() >= MIN_PREFIX_CHARS
     }
 
-    /// Returns whether both words begin with the same character. The first character is rarely mistyped. This rule
-    /// prevents `light` from matching `flight`.
+    /// Returns whether both words begin with the same character, which is never mistyped.
     pub(crate) fn has_first_char_of(&self, word: &str) -> bool {
-        self.text.chars().next() == word.chars().next()
+        has_same_start(&self.text, word)
     }
 
     /// Returns the largest number of typing mistakes that the word may have.
     pub(crate) fn mistakes(&self) -> usize {
-        match self.text.chars().count() {
-            MIN_CHARS_OF_TWO_MISTAKES.. => 2,
-            MIN_CHARS_OF_ONE_MISTAKE.. => 1,
-            _ => 0,
-        }
+        allowed_mistakes(&self.text)
     }
 
     /// Returns the automaton that accepts the word with typing mistakes. Returns `None` if the word is too short for a

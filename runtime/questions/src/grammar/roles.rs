@@ -6,11 +6,14 @@
 
 mod absence;
 mod agents;
+mod alphabet;
+mod answer_units;
 mod choice;
 mod choices;
 mod comparisons;
 mod conditions;
 mod cube;
+mod events;
 mod extremes;
 mod finish;
 mod hours;
@@ -19,6 +22,7 @@ mod implied;
 mod joins;
 mod known_values;
 mod lengths;
+mod lookups;
 mod members;
 mod particles;
 mod ranking;
@@ -28,7 +32,9 @@ mod routes;
 mod shares;
 mod spans;
 mod sums;
+mod things;
 mod unit_comparisons;
+mod value_lists;
 mod words;
 
 use std::sync::Arc;
@@ -36,14 +42,13 @@ use std::sync::Arc;
 use jiff::civil::Date;
 
 use super::items::{Candidates, Context, Item, ItemKind, TimeItem};
-use super::values::spellings;
 use crate::draft::{
     Aggregation, Clarification, Comparison, Draft, DraftFilter, DraftGroup, DraftRange, DraftValue, Interpretation,
-    Lookup, Piece, Unit,
+    Piece, Unit,
 };
 use crate::language::{Direction, Language, Meaning};
 use crate::members::{KnownValues, Vocabulary};
-use crate::spelling::{fragments, spelled};
+use crate::spelling::spelled;
 use crate::token::is_currency;
 
 /// The largest number of choices of a clarification.
@@ -91,6 +96,8 @@ struct State {
     /// The direction of `top` (true) or `bottom` (false). The number of rows is in the draft.
     rank: Option<bool>,
     sorts: bool,
+    /// The word that orders the rows by names without naming a member, such as `alphabetically`.
+    alphabetical: Option<String>,
     /// True after `rank`: the groups follow, and then `by` with the measure.
     ranks_things: bool,
     /// The index of the piece that orders the rows.
@@ -123,6 +130,10 @@ struct State {
     conditions_of_values: Vec<(Arc<str>, String)>,
     /// The words that need a measure, such as `how much`.
     needs_measure: Option<NeededMeasure>,
+    /// The groups without a word such as `by`, and their texts.
+    bare_groups: Vec<(Arc<str>, String)>,
+    /// The words that ask for a number, such as `how many`.
+    counts: Option<String>,
     /// The verb that needs a step of time or a comparison, such as `change`.
     change: Option<String>,
     /// The quality that the question asks for, as in `how old`.
@@ -219,7 +230,7 @@ impl<'r> Reader<'r> {
         let is_dated = |item: &Item| matches!(&item.kind, ItemKind::Time(time) if time.is_dated);
         let cube = self.cube_of_values().or_else(|| self.cube_of_unknown_values()).or(self.main_cube);
         Interpretation {
-            lookups: lookups(&self.items, self.language),
+            lookups: lookups::lookups(&self.items, self.language),
             is_dated: self.state.is_dated || self.items.iter().any(is_dated),
             draft: self.draft,
             pieces: self.pieces,
@@ -319,55 +330,6 @@ impl<'r> Reader<'r> {
     fn text(&self, start: usize, end: usize) -> String {
         self.items[start..end].iter().map(|item| &*item.text).collect::<Vec<_>>().join(" ")
     }
-}
-
-/// Returns the words to look up as values: runs of words that may be a name, each with its single words.
-fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
-    let mut runs: Vec<Vec<&Item>> = vec![Vec::new()];
-    for (at, item) in items.iter().enumerate() {
-        let is_part = match &item.kind {
-            ItemKind::Unknown | ItemKind::Quoted => true,
-            ItemKind::Member(_) if item.text.contains(' ') => false,
-            ItemKind::Member(candidates) => candidates.certainty < 1.0 || may_be_value(items, at),
-            // The word may be a value rather than a word with a typing mistake.
-            _ => item.is_corrected && !item.text.contains(' '),
-        };
-        match runs.last_mut() {
-            Some(run) if is_part => run.push(item),
-            Some(run) if !run.is_empty() => runs.push(Vec::new()),
-            _ => {}
-        }
-    }
-    let runs = runs.into_iter().filter(|run| !run.is_empty());
-    runs.map(|run| {
-        let words: Vec<&str> = run.iter().map(|item| &*item.text).collect();
-        let parts = if words.len() > 1 {
-            words.iter().flat_map(|word| spellings(word, language)).collect()
-        } else {
-            Vec::new()
-        };
-        let is_unknown = |item: &&&Item| match &item.kind {
-            ItemKind::Word(_) | ItemKind::Superlative(..) => false,
-            ItemKind::Member(candidates) => candidates.certainty < 1.0,
-            _ => true,
-        };
-        let unknown = run.iter().filter(is_unknown);
-        let fragments = unknown.flat_map(|item| fragments(&item.text)).collect();
-        Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
-    })
-    .chain(particles::lookups(items, language))
-    .collect()
-}
-
-/// Returns whether the name at a place may be a value: after a verb with `by`, as in `paid by patients`, and after a
-/// negation, as in `not completed`.
-fn may_be_value(items: &[Item], at: usize) -> bool {
-    let is_filler = |item: &&Item| item.kind == ItemKind::Word(Meaning::Ignore);
-    let before = items[..at].iter().rev().find(|item| !is_filler(item));
-    let is_excluded = before.is_some_and(|item| item.kind == ItemKind::Word(Meaning::Not));
-    let is_agent = matches!(&items[..at], [.., verb, by]
-        if verb.kind == ItemKind::Word(Meaning::Verb) && by.kind == ItemKind::Word(Meaning::Group));
-    is_excluded || is_agent
 }
 
 fn is_count(number: f64) -> bool {

@@ -1,6 +1,8 @@
-//! Marks the two sides of a comparison in words, as in `more orders in May than in April`.
+//! Marks the two sides of a comparison in words, as in `more orders in May than in April`, and exceptions, as in `all
+//! airlines but United`.
 //!
-//! In: tokens. Out: tokens without the opening word, and with a word such as `vs` between the sides.
+//! In: tokens. Out: tokens without the opening word, and with a word such as `vs` between the sides; and with a word such as
+//! `except` before an exception.
 
 use crate::language::{Language, Meaning, WordList};
 use crate::times;
@@ -18,6 +20,29 @@ pub(super) fn marked(mut tokens: Vec<Token>, language: &Language) -> Vec<Token> 
     tokens.remove(opener);
     tokens
 }
+
+/// Returns the tokens with a word such as `except` for each word such as `but` that excludes what follows, as in `all airlines
+/// but United`. Between a word for all things and `but`, there is at most a short name.
+pub(super) fn with_exceptions(mut tokens: Vec<Token>, language: &Language) -> Vec<Token> {
+    let Some(except) = language.word_for(Meaning::Not) else { return tokens };
+    let has = |list: WordList, token: &Token| token.kind == TokenKind::Word && language.has(list, &token.lower);
+    for at in 0..tokens.len() {
+        let names = tokens[..at].iter().rev().take(MAX_NAME).take_while(|token| token.kind == TokenKind::Word);
+        let is_exception = has(WordList::But, &tokens[at]) && names.skip(1).any(|token| has(WordList::All, token));
+        let is_last = at + 1 == tokens.len();
+        let is_phrase = || {
+            let stems: Vec<&str> = tokens[at..].iter().map(|token| &*token.stem).collect();
+            language.phrase(&stems).is_some()
+        };
+        if is_exception && !is_last && !is_phrase() {
+            tokens[at].stem = except.to_owned();
+        }
+    }
+    tokens
+}
+
+/// The largest number of words between `all` and `but`, with `all`.
+const MAX_NAME: usize = 4;
 
 /// Returns the places of the opening word and of the word between the sides.
 fn sides(tokens: &[Token], language: &Language) -> Option<(usize, usize)> {

@@ -1,4 +1,4 @@
-//! The meanings of phrases that do not name members.
+//! The meanings of phrases that do not name members, and the lists of single words.
 
 use crate::draft::Aggregation;
 
@@ -18,6 +18,8 @@ pub(crate) enum Meaning {
     Ascending,
     Descending,
     Sort,
+    /// An order by names that names no member, such as `alphabetically`.
+    Alphabetical,
     Rank,
     /// A verb before the groups and the measure of a ranking, as in `rank products by revenue`.
     RankThings,
@@ -77,6 +79,8 @@ pub(crate) enum Meaning {
     Calculation,
     /// A word that holds a sentence together, such as `the`.
     Ignore,
+    /// A word such as `off` that changes the meaning of the words around it.
+    Particle,
     /// A verb that adds nothing to the members around it, such as `have` and `go`.
     Verb,
     Percent,
@@ -104,4 +108,84 @@ pub(crate) enum Meaning {
     Hourly,
     OverTime,
     MonthName(u8),
+}
+
+/// Lists of single words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum WordList {
+    /// Words that link the words of a name, such as `of`.
+    Links,
+    /// Words before the unit of an answer, such as `in`.
+    UnitWords,
+    /// Words after the end of the order that comes first, as in `worst first`.
+    First,
+    /// Words that join alternatives.
+    Or,
+    /// Words between a measure and the rows that it is about, such as `of`.
+    Possession,
+    /// Words for a missing value, such as `without`.
+    Lack,
+    /// Nouns that add nothing to a value before them, such as `goods`.
+    Things,
+    /// Nouns that add nothing to the name of a dimension before them, such as `address`.
+    NameNouns,
+    /// Adjectives that are redundant beside a verb of creation, such as `new` in `new customers registered`.
+    New,
+    /// Comparisons of an age, such as `over` in `customers over 65`.
+    AgeComparisons,
+    /// The words for an age in the names of members.
+    AgeNames,
+    /// The endings of participles.
+    Participles,
+    /// Words before the subject of a question, such as `did`. The verb follows the subject.
+    Auxiliaries,
+    /// Verbs before an origin, such as `leave`.
+    FromVerbs,
+    /// Verbs before a destination, such as `reach`.
+    ToVerbs,
+    /// Words before the larger one of two compared numbers, such as `more` in `more orders in May than in April`.
+    Openers,
+    /// Words between the two sides of a comparison, such as `than`.
+    Than,
+    /// Words for groups that also introduce the last day of a range, as in `by 1 June`.
+    End,
+    /// Words for groups that also mean `after` before a time, as the German `nach` does.
+    After,
+    /// Words for an origin that also mean `since` before a time, as the German `ab` does.
+    Since,
+    /// Words behind the first day of an open range, as in `from June on`.
+    Onward,
+    /// Words for groups that also introduce a whole range of time, as in `across 2013`.
+    Span,
+    /// Words directly behind a verb that change its meaning, such as `off`.
+    Particles,
+    /// Verbs with a particle that is also a preposition, such as `came in`.
+    PhrasalVerbs,
+    /// Particles of a verb that end the question, as the German `an` in `kamen in JFK an`.
+    LastParticles,
+    /// Verbs with a particle that adds nothing, such as `ended up`.
+    PlainParticles,
+    /// Words that exclude what follows after a word for all things, such as `but`, and the words for all things.
+    But,
+    All,
+    /// Words for single groups, such as `each`.
+    Each,
+    /// Words that exclude groups with other rows, such as `only` in `which airlines fly only from JFK`.
+    Only,
+    /// Pronouns behind the name that they are about, such as `who`.
+    Relatives,
+    /// Verbs for states, which are not events of other rows than their subject, such as `located`.
+    States,
+    /// Words that describe rows behind `is`, such as `full`, and those that do so only at the end, such as `on`.
+    Predicates,
+    Prepositions,
+    /// Words for an owner, such as `their`.
+    Possessives,
+    /// Words at the start of a question for what a verb yields, as in `what did customers spend`.
+    Objects,
+    /// Words before the second of two excluded things, such as `nor`, and the words before the first one.
+    Nor,
+    Neither,
+    /// Words before a share that another measure has, as in `as a share of`.
+    As,
 }

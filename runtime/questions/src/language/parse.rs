@@ -6,7 +6,7 @@ use super::{Direction, Language, Meaning, NamedDay, Superlative, WordList};
 use crate::draft::{Aggregation, Desired};
 
 /// The keys of the lists whose phrases have one meaning each.
-pub(super) const MEANINGS: [(&str, Meaning); 82] = [
+pub(super) const MEANINGS: [(&str, Meaning); 84] = [
     ("group", Meaning::Group),
     ("and", Meaning::And),
     ("top", Meaning::Top),
@@ -21,6 +21,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 82] = [
     ("ascending", Meaning::Ascending),
     ("descending", Meaning::Descending),
     ("sort", Meaning::Sort),
+    ("alphabetical", Meaning::Alphabetical),
     ("rank", Meaning::Rank),
     ("rank_things", Meaning::RankThings),
     ("more", Meaning::More),
@@ -67,6 +68,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 82] = [
     ("seasons", Meaning::Season),
     ("weekdays", Meaning::Weekday),
     ("calculations", Meaning::Calculation),
+    ("lone_particles", Meaning::Particle),
     ("ignore", Meaning::Ignore),
     ("verbs", Meaning::Verb),
     ("percent", Meaning::Percent),
@@ -92,7 +94,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 82] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 28] = [
+pub(super) const LISTS: [(&str, WordList); 39] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -120,6 +122,17 @@ pub(super) const LISTS: [(&str, WordList); 28] = [
     ("last_particles", WordList::LastParticles),
     ("nor_words", WordList::Nor),
     ("neither_words", WordList::Neither),
+    ("plain_particles", WordList::PlainParticles),
+    ("but_words", WordList::But),
+    ("all_words", WordList::All),
+    ("state_verbs", WordList::States),
+    ("relative_words", WordList::Relatives),
+    ("each_words", WordList::Each),
+    ("only_words", WordList::Only),
+    ("predicates", WordList::Predicates),
+    ("prepositions", WordList::Prepositions),
+    ("possessives", WordList::Possessives),
+    ("object_words", WordList::Objects),
     ("as_words", WordList::As),
 ];
 

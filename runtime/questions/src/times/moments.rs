@@ -203,6 +203,13 @@ fn ordinal(tokens: &[Token], language: &Language) -> Option<(Part, usize)> {
             let part = Part::Months(1, count_of_months(unit(meaning)?, count)?);
             Some((part, end + of_the_year(&tokens[end..], language)))
         }
+        (Meaning::Week | Meaning::Day, Some(count)) if number == 1 => {
+            let days = i8::try_from(if meaning == Meaning::Week { 7 * count.min(5) } else { count }).ok()?;
+            let end = end + fillers(&tokens[end..], language);
+            let (inner, Meaning::MonthName(month)) = language.phrase(&stems(&tokens[end..]))? else { return None };
+            let part = Part::Days(i8::try_from(month).ok()?, 1, days);
+            (1..=MAX_FIRST_DAYS).contains(&days).then_some((part, end + inner))
+        }
         (Meaning::Week, None) => {
             let end = end + fillers(&tokens[end..], language);
             let (inner, Meaning::MonthName(month)) = language.phrase(&stems(&tokens[end..]))? else { return None };
@@ -211,6 +218,9 @@ fn ordinal(tokens: &[Token], language: &Language) -> Option<(Part, usize)> {
         _ => None,
     }
 }
+
+/// The largest number of days of a range such as `first two weeks of May`. Every month has them.
+const MAX_FIRST_DAYS: i8 = 28;
 
 /// Returns the number of words of `of the year`, as in `first half of the year`.
 fn of_the_year(tokens: &[Token], language: &Language) -> usize {

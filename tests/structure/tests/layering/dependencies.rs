@@ -44,7 +44,7 @@ const RULES: &[Rule] = &[
     Rule { package: "terrane-dax", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule { package: "terrane-language-server", may_use: &["terrane-compiler"], must_not_reach: IMPURE },
     Rule { package: "terrane-search", may_use: &[], must_not_reach: IMPURE },
-    Rule { package: "terrane-questions", may_use: &[], must_not_reach: IMPURE },
+    Rule { package: "terrane-questions", may_use: &["terrane-search"], must_not_reach: IMPURE },
     Rule {
         package: "terrane-app",
         may_use: &["terrane-compiler", "terrane-dax", "terrane-lineage", "terrane-questions", "terrane-search"],

@@ -38,3 +38,13 @@ fn four_of_five_questions_are_interpreted_correctly() {
 fn four_of_five_visitor_questions_are_interpreted_correctly() {
     check_four_of_five("examples/questions/flights-visitors.yml", 50);
 }
+
+/// The answer to a question about a time after the newest data says where the data ends.
+#[test]
+fn relative_times_after_the_newest_data_are_noted() {
+    let output = run("ask", &path(FLIGHTS), &["cancelled flights last month", "--json"]);
+    let answer: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.stderr));
+    let meanings: Vec<&str> =
+        answer["interpretation"].as_array().unwrap().iter().filter_map(|part| part["meaning"].as_str()).collect();
+    assert!(meanings.contains(&"the time last month, but the newest data is of 2013-12-31"), "{meanings:?}");
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Candidates, Item, ItemKind, Reader};
+use super::{Candidates, DraftRange, DraftValue, Item, ItemKind, Reader};
 use crate::language::{Direction, Meaning, WordList};
 use crate::members::{MemberEntry, MemberKind};
 use crate::spelling::spelled;
@@ -19,6 +19,11 @@ impl Reader<'_> {
             self.unclear(&format!("{text} {agent}"), message, choices);
             return 2;
         }
+        if self.ranks_within(text) {
+            let message = "rows are ranked over all groups, and not within each of them".to_owned();
+            self.unclear(text, message, Vec::new());
+            return 1;
+        }
         // `flights by carrier, top 3 by cancellation rate`
         if self.ranks_by(at) {
             self.state.groups = false;
@@ -28,6 +33,24 @@ impl Reader<'_> {
         self.state.groups = !self.is_agent(at);
         self.state.group_direction = self.direction_of(text).or_else(|| self.direction_of_verb(at));
         1
+    }
+
+    /// Returns whether a word such as `each` follows rows that are ranked, as in `top destination of each airline`: the first row
+    /// of each group is wanted, and not of all.
+    pub(super) fn ranks_within(&self, text: &str) -> bool {
+        let lower = text.to_lowercase();
+        let is_each = lower.split(' ').any(|word| self.language.has(WordList::Each, word));
+        let is_ranked = |at: usize| {
+            use Meaning::{Best, Bottom, Top, Worst};
+            let kind = &self.items[at].kind;
+            let ranks = matches!(kind, ItemKind::Superlative(..) | ItemKind::Word(Top | Bottom | Best | Worst));
+            let Some(next) = self.items.get(at + 1) else { return false };
+            let ItemKind::Member(candidates) = &next.kind else { return false };
+            let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
+            ranks && !next.is_plural && candidates.members.iter().any(is_text)
+        };
+        let has_rows = self.draft.limit.is_some() || (0..self.items.len()).any(is_ranked);
+        is_each && has_rows
     }
 
     /// Returns whether `by` at a place introduces the measure of a ranking that directly precedes it, since the question has
@@ -84,11 +107,43 @@ impl Reader<'_> {
         if let Some(length) = self.named_time(at, text) {
             return length;
         }
+        if let Some(length) = self.year_of_verb(at, text) {
+            return length;
+        }
         if let Some(name) = self.time_of_step(at, text) {
             self.draft.time = Some(Arc::clone(&name));
             return self.piece(text, format!("the time of {name}"), CERTAINTY_OF_TIME);
         }
         self.piece(text, "ignored".to_owned(), 1.0)
+    }
+
+    /// Compares the number with a year that a verb before a year names, as in `built in 2010` for `year built`. Returns the number
+    /// of items read.
+    fn year_of_verb(&mut self, at: usize, text: &str) -> Option<usize> {
+        let ItemKind::Time(time) = &self.items.get(at + 1)?.kind else { return None };
+        let DraftRange::Words(words) = &time.range else { return None };
+        let year: i16 = words.parse().ok()?;
+        let root = |word: &str| self.language.root(&self.language.stem(&word.to_lowercase()));
+        let wanted = [root(text), root(self.language.word_for(Meaning::Year)?)];
+        let numbers = self.vocabulary.entries().filter(|(index, entry)| {
+            let roots = self.vocabulary.roots(*index);
+            entry.kind == MemberKind::Number && self.is_reached(entry) && wanted.iter().all(|one| roots.contains(one))
+        });
+        let mut found: Vec<usize> = numbers.map(|(index, _)| index).collect();
+        let is_own = |index: &usize| self.is_of_main_cube(self.vocabulary.entry(*index));
+        if found.iter().any(is_own) {
+            found.retain(is_own);
+        }
+        let [only] = found[..] else { return None };
+        self.compare(
+            (at, at + 2),
+            only,
+            None,
+            false,
+            &[(DraftValue::Number(f64::from(year)), None)],
+            CERTAINTY_OF_TIME,
+        );
+        Some(2)
     }
 
     /// Returns the time dimension that a verb before a step of time names, as in `registered per quarter`.
@@ -126,7 +181,7 @@ impl Reader<'_> {
         self.is_verb(verb) && self.time_with(verb).is_some()
     }
 
-    fn is_verb(&self, text: &str) -> bool {
+    pub(super) fn is_verb(&self, text: &str) -> bool {
         let stem = self.language.stem(&text.to_lowercase());
         self.language.phrase(&[&stem]) == Some((1, Meaning::Verb))
     }

@@ -124,6 +124,12 @@ impl Reader<'_> {
         {
             return None;
         }
+        // In `rated 2 stars or less`, the number with this unit is compared, and not the number of ratings.
+        if let Some((_, Some(unit))) = values.first()
+            && members.iter().any(|member| self.has_unit(*member, unit))
+        {
+            members.retain(|member| self.has_unit(*member, unit));
+        }
         if members.is_empty() {
             return None;
         }

@@ -7,20 +7,23 @@ use std::sync::Arc;
 
 use super::{Candidates, ItemKind, MAX_CHOICES, Reader, Role};
 use crate::draft::{Aggregation, DraftOrder};
-use crate::language::Meaning;
-use crate::members::MemberKind;
+use crate::language::{Meaning, Superlative};
+use crate::members::{MemberEntry, MemberKind};
 
 /// The certainty of an average that replaces the measure of a name that ranks.
 const CERTAINTY_OF_AVERAGE: f64 = 0.9;
 
 impl Reader<'_> {
     /// Returns whether the member after an adjective is a number that the adjective ranks by, as in `longest delay`.
-    pub(super) fn ranks_next(&self, at: usize) -> bool {
+    pub(super) fn ranks_next(&self, at: usize, superlative: &Superlative) -> bool {
         let is_filler = |kind: &ItemKind| {
             matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Aggregate(_) | Meaning::HowMany))
         };
         let mut behind = self.items[at + 1..].iter().map(|item| &item.kind).skip_while(|kind| is_filler(kind));
         let Some(ItemKind::Member(candidates)) = behind.next() else { return false };
+        if self.has_other_quality(candidates, superlative) {
+            return false;
+        }
         candidates.members.iter().all(|index| {
             let entry = self.vocabulary.entry(*index);
             match entry.kind {
@@ -34,18 +37,36 @@ impl Reader<'_> {
         })
     }
 
+    /// Returns whether all members are numbers without a unit and without the quality of an adjective, although a measure has
+    /// this quality: `least punctual hour of the day` ranks the hours by their punctuality.
+    fn has_other_quality(&self, candidates: &Candidates, superlative: &Superlative) -> bool {
+        let qualities: Vec<String> = superlative.qualities.iter().map(|quality| self.language.root(quality)).collect();
+        let has_quality = |index: usize| qualities.iter().any(|root| self.vocabulary.roots(index).contains(root));
+        let is_other = |index: &usize| {
+            let entry = self.vocabulary.entry(*index);
+            entry.kind == MemberKind::Number && entry.unit.is_none() && !has_quality(*index)
+        };
+        let is_measure = |entry: &MemberEntry| matches!(entry.kind, MemberKind::Measure | MemberKind::Metric);
+        let mut measures = self.vocabulary.entries().filter(|(_, entry)| is_measure(entry) && self.is_reached(entry));
+        candidates.members.iter().all(is_other) && measures.any(|(index, _)| has_quality(index))
+    }
+
     /// Reads a number of each row after a word that ranks. Returns the number of items read, or `None` if the item is
     /// another one.
     pub(super) fn extreme(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         let is_largest = self.state.rank?;
         // `busiest hour of the day` ranks hours by a number of rows.
         let counts = |ranking: &super::Ranking| {
-            self.language.superlative(ranking.index).is_some_and(|found| found.qualities.is_empty())
+            let found = self.language.superlative(ranking.index);
+            found.is_some_and(|found| found.qualities.is_empty() || self.has_other_quality(candidates, found))
         };
         if self.state.superlative.as_ref().is_some_and(counts) {
             return None;
         }
         let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
+        if let Some(length) = self.rated_number(at, text, candidates) {
+            return Some(length);
+        }
         if self.state.aggregate.is_some() || !candidates.members.iter().all(is_number) || !self.follows_ranking(at) {
             return None;
         }
@@ -74,6 +95,27 @@ impl Reader<'_> {
             self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending: is_largest });
         }
         Some(self.piece(text, format!("measure {name}"), candidates.certainty))
+    }
+
+    /// Asks the caller about a number in the singular behind `best` or `worst`, as in `best rating`, if the only measure with this
+    /// name counts: the best rating is not the largest number of ratings. Returns the number of items read.
+    fn rated_number(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
+        let is_rated = self.state.rated.is_some() && !self.items[at].is_plural;
+        let kind = |index: &usize| self.vocabulary.entry(*index).kind;
+        let numbers: Vec<usize> =
+            candidates.members.iter().copied().filter(|index| kind(index) == MemberKind::Number).collect();
+        let is_count =
+            |index: &usize| kind(index) == MemberKind::Number || self.counts(&self.vocabulary.entry(*index).name);
+        if !is_rated || numbers.is_empty() || !candidates.members.iter().all(is_count) {
+            return None;
+        }
+        let found = Candidates { members: numbers, ..candidates.clone() };
+        let averages = self.measures_with(text, &found, Aggregation::Average);
+        self.state.rank = None;
+        self.state.rated = None;
+        let choices = if averages.is_empty() { self.number_measures(&found) } else { self.names(&averages) };
+        self.unclear(text, format!("`{text}` is a number of each row; choose a measure"), choices);
+        Some(1)
     }
 
     /// Reads a measure whose own name ranks, if the question asks for the average, as in `worst arrival delay on average`:

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use super::{MAX_CHOICES, NeededMeasure, Over, Reader, TimeItem};
-use crate::draft::{Aggregation, Comparison, DraftFilter, DraftRange, DraftValue, Unit};
+use crate::draft::{Aggregation, Comparison, DraftFilter, DraftRange, DraftValue};
 use crate::members::MemberKind;
 use crate::times;
 
 impl Reader<'_> {
     /// Completes the draft with the count of rows, the order of a ranking and the range.
     pub(super) fn finish(&mut self) {
+        self.list_names();
         self.complete_quality();
+        self.need_object();
         self.complete_sum();
         self.check_measure();
         let mut is_counted = false;
@@ -23,6 +25,7 @@ impl Reader<'_> {
         }
         let is_ranked = self.state.rank.is_some();
         self.complete_ranking();
+        self.check_events();
         self.complete_joins();
         self.check_aggregate(is_counted);
         self.compare_sides();
@@ -30,12 +33,24 @@ impl Reader<'_> {
         self.check_order();
         let ranks =
             is_ranked || self.draft.limit.is_some() || self.draft.order.is_some() || self.draft.granularity.is_some();
-        let is_list = !self.draft.groups.is_empty() && !ranks && self.draft.compare.is_none();
+        let is_list = !self.draft.groups.is_empty()
+            && !ranks
+            && self.draft.compare.is_none()
+            && (self.state.ranges.is_empty() || self.draft.time.is_some());
+        // `how many classes` does not ask for their names.
+        if let Some(text) =
+            self.state.counts.take().filter(|_| self.draft.values.is_empty() && self.clarifications.is_empty())
+        {
+            let choices = self.choices_of(MemberKind::Measure);
+            self.unclear(&text, format!("`{text}` needs a measure that counts"), choices);
+        }
         if self.draft.values.is_empty() && !is_list && self.clarifications.is_empty() {
             let measures = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Measure);
             let choices = measures.map(|(_, entry)| Arc::clone(&entry.name)).take(MAX_CHOICES).collect();
             self.unclear("", "the question names no measure".to_owned(), choices);
         }
+        self.check_bare_groups();
+        self.complete_alphabetical();
         self.complete_order_piece();
         self.check_contradictions();
         self.complete_range();
@@ -121,14 +136,6 @@ impl Reader<'_> {
         index.is_some_and(|index| self.vocabulary.entry(index).aggregation == Some(Aggregation::Count))
     }
 
-    /// Returns the measures of the main cube that have a unit.
-    fn measures_in(&self, unit: &Unit) -> Vec<Arc<str>> {
-        let measures = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| {
-            entry.kind == MemberKind::Measure && self.is_of_main_cube(entry) && entry.unit.as_ref() == Some(unit)
-        });
-        measures.map(|entry| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
-    }
-
     /// Asks the caller about a word such as `average` if it fits no measure of the question. `is_counted` is true if the
     /// question names no measure, so that its rows are counted: `total rain` is not a number of hours.
     fn check_aggregate(&mut self, is_counted: bool) {
@@ -189,31 +196,6 @@ impl Reader<'_> {
             };
         }
         self.draft.range = Some(whole.range);
-    }
-
-    /// Compares the units that the question names for its answer with those of its measures.
-    fn check_units(&mut self) {
-        for (text, unit) in std::mem::take(&mut self.state.units) {
-            let own: Vec<&Unit> = self
-                .draft
-                .values
-                .iter()
-                .filter_map(|name| self.vocabulary.index_of(name))
-                .filter_map(|index| self.vocabulary.entry(index).unit.as_ref())
-                .collect();
-            if own.contains(&&unit) {
-                self.piece(&text, "the unit of the measure".to_owned(), 1.0);
-                continue;
-            }
-            let shown: Vec<String> = own.iter().map(|unit| format!("{unit:?}").to_lowercase()).collect();
-            let message = match shown.is_empty() {
-                true => format!("no measure of the question has the unit `{text}`"),
-                false => {
-                    format!("the measures of the question are not in `{text}`; their units are {}", shown.join(", "))
-                }
-            };
-            self.unclear(&text, message, Vec::new());
-        }
     }
 
     pub(super) fn complete_comparison(&mut self) {

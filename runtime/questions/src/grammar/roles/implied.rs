@@ -132,10 +132,14 @@ impl Reader<'_> {
     /// Reads a word before a time that names the time dimension, as in `signed up in 2024` for `signup date`. Returns the
     /// number of items read, or `None` if no time follows or no dimension is named.
     pub(super) fn named_time(&mut self, at: usize, text: &str) -> Option<usize> {
-        let next = self.items.get(at + 1)?;
+        // `signed up in 2024`
+        let is_particle = |item: &&super::Item| self.language.has(WordList::Particles, &item.text.to_lowercase());
+        let particle = self.items.get(at + 1).filter(is_particle);
+        let length = usize::from(particle.is_some());
+        let next = self.items.get(at + 1 + length)?;
         let ItemKind::Time(_) = next.kind else { return None };
         let root = |word: &str| self.language.root(&self.language.stem(&word.to_lowercase()));
-        let first = next.text.split(' ').next().unwrap_or_default();
+        let first = particle.unwrap_or(next).text.split(' ').next().unwrap_or_default();
         let wanted = [root(text), root(&format!("{}{}", root(text), first.to_lowercase()))];
         let is_named = |entry: &MemberEntry| {
             let phrases = entry.phrases.iter().chain(&entry.synonyms);
@@ -149,6 +153,7 @@ impl Reader<'_> {
         let (first, None) = (found.next()?, found.next()) else { return None };
         let name = Arc::clone(&first.name);
         self.draft.time = Some(Arc::clone(&name));
-        Some(self.piece(text, format!("the time of {name}"), CERTAINTY_OF_TIME))
+        let whole = if length == 0 { text.to_owned() } else { self.text(at, at + 2) };
+        Some(length + self.piece(&whole, format!("the time of {name}"), CERTAINTY_OF_TIME))
     }
 }

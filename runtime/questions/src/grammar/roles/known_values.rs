@@ -52,9 +52,14 @@ impl Reader<'_> {
             let own: Vec<&KnownValue> = set.iter().filter(is_own).collect();
             // `Portland` may be either of two airports.
             let is_equal = |known: &&KnownValue| certainty_of(text, &known.value) >= 1.0;
+            if end == at + 1 && self.is_generic_noun(at) {
+                let text = text.clone();
+                return self.piece(&text, "the rows with the value before it".to_owned(), CERTAINTY_OF_NAME);
+            }
             if own.len() > MAX_VALUES || (own.len() > 1 && !own.iter().any(is_equal)) {
                 let (text, message) = (text.clone(), several_values(text, &own));
-                self.unclear(&text, message, vec![Arc::clone(member)]);
+                let choices = choices_of_values(&own, member);
+                self.unclear(&text, message, choices);
                 return end - at;
             }
             found.extend(own.iter().map(|known| Arc::clone(&known.value)));
@@ -73,7 +78,7 @@ impl Reader<'_> {
         end + usize::from(self.repeats_dimension(end, member)) - at
     }
 
-    /// Returns whether a value belongs to the name of a number that is compared behind it. In `in transit for more than 3
+    /// Returns whether a word belongs to the name of a number that is compared behind it. In `in transit for more than 3
     /// days`, the transit time is compared, and the status `in transit` is not meant.
     fn names_compared_number(&self, at: usize) -> bool {
         use Meaning::{AtLeast, AtMost, Between, Less, More};
@@ -99,6 +104,19 @@ impl Reader<'_> {
         let is_or = self.language.has(WordList::Or, &or.text.to_lowercase());
         let value = before.next().filter(|item| is_or && matches!(item.kind, ItemKind::Value(_)))?;
         Some(value.text.clone())
+    }
+
+    /// Returns whether the item at a place directly follows a value, and is a word of several other values of the same
+    /// dimension, as in `Boeing aircraft`: it is a noun that adds nothing.
+    pub(super) fn is_generic_noun(&self, at: usize) -> bool {
+        let Some([before, item]) = at.checked_sub(1).and_then(|before| self.items.get(before..=at)) else {
+            return false;
+        };
+        let (ItemKind::Value(before), ItemKind::Value(own)) = (&before.kind, &item.kind) else { return false };
+        let is_part = |known: &KnownValue| {
+            before.iter().any(|other| other.member == known.member) && certainty_of(&item.text, &known.value) < 1.0
+        };
+        own.len() > 1 && own.iter().all(is_part)
     }
 
     /// Returns whether the item after a value names its dimension, as in `Newark airport`.
@@ -134,85 +152,6 @@ impl Reader<'_> {
         let values = found.iter().map(|value| DraftValue::Text(Arc::clone(value))).collect();
         self.filter(member, operator, values);
         self.piece(&whole, format!("only where {member} {operator} {}", found.join(", ")), certainty);
-    }
-
-    /// Returns the values of a list that begins at a place: items between `and`, `or`, commas or `vs`. The words before
-    /// the first value may be repeated, as in `in rain or in fog`.
-    fn list(&self, at: usize, first: &[KnownValue]) -> ValueList {
-        let mut list =
-            ValueList { sets: vec![first.to_vec()], ends: vec![at + 1], repeats: Vec::new(), is_compared: false };
-        let mut end = at + 1;
-        while let Some(Item {
-            text,
-            kind: ItemKind::Word(joiner @ (Meaning::And | Meaning::Versus | Meaning::Nor)),
-            ..
-        }) = self.items.get(end + self.repeated_noun(end))
-        {
-            end += self.repeated_noun(end);
-            let is_or = self.language.has(WordList::Or, &text.to_lowercase());
-            let fillers = match self.repeated(at, end + 1) {
-                0 if is_or => self.preposition(first, end + 1),
-                fillers => fillers,
-            };
-            let Some(ItemKind::Value(next)) = self.items.get(end + 1 + fillers).map(|item| &item.kind) else { break };
-            if *joiner == Meaning::Nor && !self.follows_neither(end) {
-                break;
-            }
-            list.sets.push(next.clone());
-            list.is_compared |= *joiner == Meaning::Versus;
-            // `Are more flights late in rain or in fog?` compares the two.
-            let is_choice = is_or && matches!(self.items[0].kind, ItemKind::Word(Meaning::Equals));
-            list.repeats.push(*joiner == Meaning::And && (is_choice || (fillers > 0 && !is_or)));
-            end += fillers + 2;
-            list.ends.push(end);
-        }
-        list
-    }
-
-    /// Returns 1 if the item at a place is a name between two values that is repeated behind the second one, as in `Boeing
-    /// planes versus Embraer planes`, and 0 otherwise.
-    fn repeated_noun(&self, at: usize) -> usize {
-        let Some([noun, joiner, value, again]) = self.items.get(at..at + 4) else { return 0 };
-        let is_noun = |item: &Item| matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown);
-        let joins = matches!(joiner.kind, ItemKind::Word(Meaning::And | Meaning::Versus | Meaning::Nor));
-        let is_same = noun.text.eq_ignore_ascii_case(&again.text) && is_noun(noun) && is_noun(again);
-        usize::from(is_same && joins && matches!(value.kind, ItemKind::Value(_)))
-    }
-
-    /// Reads a word such as `nor`. Returns the number of items read.
-    pub(super) fn nor(&mut self, at: usize, text: &str) -> usize {
-        if !self.follows_neither(at) {
-            return self.value_alone(at, text);
-        }
-        self.state.is_negated = true;
-        self.state.negation = text.to_owned();
-        1
-    }
-
-    /// Returns whether a word such as `neither` is before a place.
-    pub(super) fn follows_neither(&self, at: usize) -> bool {
-        self.items[..at].iter().any(|item| self.language.has(WordList::Neither, &item.text.to_lowercase()))
-    }
-
-    /// Returns the number of prepositions at a place before another value of the same dimension, as in `online or by
-    /// phone`.
-    fn preposition(&self, first: &[KnownValue], at: usize) -> usize {
-        let is_filler = |item: &Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Group));
-        let Some([preposition, Item { kind: ItemKind::Value(next), .. }]) = self.items.get(at..at + 2) else {
-            return 0;
-        };
-        let is_shared = next.iter().any(|known| first.iter().any(|other| other.member == known.member));
-        usize::from(is_filler(preposition) && is_shared)
-    }
-
-    /// Returns the number of words at a place that repeat the words before the first value of a list.
-    fn repeated(&self, first: usize, at: usize) -> usize {
-        let is_filler =
-            |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::From | Meaning::To));
-        let count = self.items[at..].iter().take_while(is_filler).count();
-        let Some(start) = first.checked_sub(count) else { return 0 };
-        let is_same = |(one, other): (&Item, &Item)| one.text.eq_ignore_ascii_case(&other.text);
-        if self.items[start..first].iter().zip(&self.items[at..at + count]).all(is_same) { count } else { 0 }
     }
 
     /// Returns the dimensions that a value may belong to: one, unless several fit equally well.
@@ -293,6 +232,10 @@ impl Reader<'_> {
         if self.is_redundant(at, text) {
             return self.piece(text, "ignored".to_owned(), 0.9);
         }
+        // `arriving more than 2 hours late` compares the arrival delay.
+        if self.names_compared_number(at) {
+            return self.piece(text, "a part of the name of the compared number".to_owned(), CERTAINTY_OF_NAME);
+        }
         // A word in the names of many members.
         let named = self.measures_named(text);
         if !named.is_empty() {
@@ -358,18 +301,15 @@ const CERTAINTY_OF_NAME: f64 = 0.8;
 /// The ratio of a value's frequencies in two dimensions from which the rarer dimension is ignored.
 const DOMINANCE: u64 = 20;
 
-struct ValueList {
-    /// The values that each item of the list may mean.
-    sets: Vec<Vec<KnownValue>>,
-    /// The index of the item after each value.
-    ends: Vec<usize>,
-    /// For each value but the first: true if it has a row of its own, as after `and` with the words before the first value.
-    repeats: Vec<bool>,
-    /// True if the list compares values, as in `UA vs DL`.
-    is_compared: bool,
-}
-
 fn several_values(text: &str, values: &[&KnownValue]) -> String {
     let shown: Vec<String> = values.iter().take(MAX_VALUES).map(|known| format!("`{}`", known.value)).collect();
     format!("{} values contain `{text}`, among them {}", values.len(), shown.join(", "))
+}
+
+/// Returns the values with rows as choices, those with the most rows first; or else their dimension.
+fn choices_of_values(values: &[&KnownValue], member: &Arc<str>) -> Vec<Arc<str>> {
+    let mut found: Vec<&KnownValue> = values.iter().copied().filter(|known| known.rows != Some(0)).collect();
+    found.sort_by_key(|known| std::cmp::Reverse(known.rows));
+    let choices: Vec<Arc<str>> = found.into_iter().map(|known| Arc::clone(&known.value)).take(MAX_CHOICES).collect();
+    if choices.is_empty() { vec![Arc::clone(member)] } else { choices }
 }

@@ -57,8 +57,12 @@ impl Reader<'_> {
         }
         let role = match (in_groups, self.state.is_which, self.state.rank) {
             _ if self.state.sorts => Role::Operand,
-            // A ranked measure, as in `top 5 carriers by flights` and `most flights`.
-            (true, _, Some(_)) if self.draft.values.is_empty() => Role::Value,
+            // A ranked measure, as in `top 5 carriers by flights` and `most flights`. `oldest planes by airline` has one already.
+            (true, _, Some(_))
+                if self.draft.values.is_empty() && !(self.has_quality() && self.may_name_groups(candidates)) =>
+            {
+                Role::Value
+            }
             // `JFK and LGA by cancellation rate`
             (true, ..) if self.draft.values.is_empty() && !self.may_group(candidates) => Role::Value,
             (true, ..) => Role::Group,
@@ -77,6 +81,9 @@ impl Reader<'_> {
                 return length;
             }
             return self.piece(text, "named once more".to_owned(), candidates.certainty);
+        }
+        if role == Role::Any && self.is_compared_thing(at, candidates) {
+            return self.piece(text, "the rows that are compared".to_owned(), candidates.certainty);
         }
         if role == Role::Group && !in_groups {
             self.state.is_which_group = true;
@@ -98,11 +105,11 @@ impl Reader<'_> {
                 self.piece(text, format!("rows of {name}"), certainty)
             }
             MemberKind::Measure | MemberKind::Metric if role == Role::Any && self.belongs_to_measure(at) => {
-                self.unclear(
-                    text,
-                    format!("measure `{name}` follows another measure; write `and` between them"),
-                    Vec::new(),
-                );
+                self.unlisted_measure(text, &name)
+            }
+            MemberKind::Measure | MemberKind::Metric if role == Role::Any && self.is_foreign_measure(at, index) => {
+                let message = format!("measure `{name}` is of other rows; write `and` between the measures");
+                self.unclear(text, message, Vec::new());
                 1
             }
             MemberKind::Measure | MemberKind::Metric => {
@@ -122,6 +129,14 @@ impl Reader<'_> {
                 }
                 if role == Role::Any && self.describes_measure(at) {
                     return self.rows_of_measure(text, index, certainty);
+                }
+                // `how many planes have known seats`
+                if role == Role::Any
+                    && self.state.counts.is_some()
+                    && !self.draft.values.is_empty()
+                    && !self.is_listed(at)
+                {
+                    return self.unlisted_measure(text, &name);
                 }
                 if !self.order_by_own_name(at, text, index) {
                     return 1;
@@ -169,8 +184,15 @@ impl Reader<'_> {
                 self.unclear(text, message, choices);
                 1
             }
+            _ if role == Role::Any && self.is_owned(at) => {
+                self.unclear(text, format!("`{text}` is not a group here; write `by` before it if it is"), vec![name]);
+                1
+            }
             _ => {
                 self.group(&name);
+                if role == Role::Any {
+                    self.state.bare_groups.push((Arc::clone(&name), text.to_owned()));
+                }
                 if is_which {
                     self.state.groups = false;
                 }
@@ -244,17 +266,6 @@ impl Reader<'_> {
         1
     }
 
-    /// Returns whether an adjective such as `oldest` or `how old` describes the objects of a cube and not their number,
-    /// as in `airlines with the oldest planes`.
-    fn is_ranked_thing(&self, candidates: &Candidates) -> bool {
-        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-        let has_quality = self.state.superlative.as_ref().is_some_and(|ranking| {
-            self.language.superlative(ranking.index).is_some_and(|found| !found.qualities.is_empty())
-        });
-        let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
-        (self.state.quality.is_some() || (has_quality && has_groups)) && candidates.members.iter().any(is_cube)
-    }
-
     /// Records that a member in the singular is ranked by the words that follow it: `the airline with the most
     /// flights`.
     pub(super) fn note_ranking_behind(&mut self, at: usize) {
@@ -268,9 +279,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Orders the rows by a member. The direction may follow, so `finish` adds it to the meaning.
+    /// Orders the rows by a member: the largest values first, but names and numbers of rows in ascending order. Another
+    /// direction may follow, so `finish` adds it to the meaning.
     pub(super) fn ordered_by(&mut self, text: &str, name: Arc<str>, certainty: f64) -> usize {
-        let is_descending = self.state.rank.take().unwrap_or(false);
+        let is_value =
+            self.vocabulary.index_of(&name).is_some_and(|index| self.vocabulary.entry(index).kind.is_value());
+        let is_descending = self.state.rank.take().unwrap_or(is_value);
         self.state.order_piece = Some(self.pieces.len());
         let meaning = format!("ordered by {name}");
         self.draft.order = Some(DraftOrder { member: name, is_descending });
@@ -366,22 +380,6 @@ impl Reader<'_> {
         let mut switches = self.vocabulary.entries().map(|(_, entry)| entry).filter(is_named);
         let first = switches.next()?;
         switches.next().is_none().then(|| Arc::clone(&first.name))
-    }
-
-    /// Returns whether a member only repeats the cube of a measure that is already selected, as in
-    /// `distance of flights`.
-    pub(super) fn is_context(&self, at: usize, candidates: &Candidates) -> bool {
-        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-        let has_measure = !self.draft.values.is_empty() || !self.state.conditions_of_values.is_empty();
-        let is_grouped = |index: &usize| self.is_group(&self.vocabulary.entry(*index).name);
-        // `by manufacturer, only manufacturers with at least 20 planes`
-        let repeats_group = candidates.members.iter().any(is_grouped) && self.compares_next_member(at);
-        repeats_group || (candidates.members.iter().any(is_cube) && has_measure && !self.is_listed(at))
-    }
-
-    /// Returns whether a measure describes another measure before it, as in `delay by carrier of late flights`.
-    pub(super) fn belongs_to_measure(&self, at: usize) -> bool {
-        !self.draft.values.is_empty() && !self.draft.groups.is_empty() && !self.is_listed(at)
     }
 
     pub(super) fn is_listed(&self, at: usize) -> bool {

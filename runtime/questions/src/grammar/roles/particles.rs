@@ -9,7 +9,7 @@ use crate::language::{Language, Meaning, WordList};
 use crate::members::MemberKind;
 
 impl Reader<'_> {
-    /// Asks the caller about a verb with a particle. Returns the number of items read, or `None` for other items.
+    /// Asks the caller about a verb with a particle, unless the particle adds nothing. Returns the number of items read, or `None` for other items.
     pub(super) fn verb_with_particle(&mut self, at: usize) -> Option<usize> {
         if let Some(verb) = verb_of_last(&self.items, at, self.language) {
             let whole = format!("{} … {}", self.items[verb].text, self.items[at].text);
@@ -22,7 +22,13 @@ impl Reader<'_> {
         {
             return Some(length);
         }
-        Some(self.unclear_verb(&format!("{} {particle}", item.text), self.length_of_particle(at)))
+        let whole = format!("{} {particle}", item.text);
+        if self.language.has(WordList::PlainParticles, &whole.to_lowercase()) {
+            let length = self.length_of_particle(at);
+            self.piece(&whole, "ignored".to_owned(), 1.0);
+            return Some(length);
+        }
+        Some(self.unclear_verb(&whole, self.length_of_particle(at)))
     }
 
     /// Returns the number of items of a verb with a particle. The particle may be the first word of a time.
@@ -39,7 +45,7 @@ impl Reader<'_> {
 
 /// Returns the verbs with particles, which may be values.
 pub(super) fn lookups(items: &[Item], language: &Language) -> impl Iterator<Item = Lookup> {
-    let is_verb = |at: &usize| items[*at].kind == ItemKind::Word(Meaning::Verb);
+    let is_verb = |at: &usize| matches!(items[*at].kind, ItemKind::Word(Meaning::Verb | Meaning::Change));
     (0..items.len()).filter(is_verb).filter_map(|at| {
         let words = format!("{} {}", items[at].text, particle_behind(items, at, language)?);
         Some(Lookup { spellings: vec![words], parts: Vec::new(), fragments: Vec::new() })
@@ -51,7 +57,7 @@ fn particle_behind<'i>(items: &'i [Item], at: usize, language: &Language) -> Opt
     let (verb, next) = (items.get(at)?, items.get(at + 1)?);
     let lower = verb.text.to_lowercase();
     let is_verb = match verb.kind {
-        ItemKind::Word(meaning) => meaning == Meaning::Verb,
+        ItemKind::Word(meaning) => matches!(meaning, Meaning::Verb | Meaning::Change),
         ItemKind::Unknown | ItemKind::Member(_) => !lower.contains(' ') && language.is_participle(&lower),
         _ => false,
     };

@@ -11,6 +11,7 @@ use crate::draft::{Aggregation, Desired, DraftOrder, Unit};
 use crate::language::{Meaning, Superlative, WordList};
 use crate::members::{MemberEntry, MemberKind};
 use crate::spelling::spelled;
+use crate::times;
 
 impl Reader<'_> {
     /// Reads `top` or `bottom`, with the number of rows if one follows. Returns the number of items read.
@@ -49,9 +50,10 @@ impl Reader<'_> {
     /// Reads an adjective that ranks. Returns the number of items read.
     pub(super) fn superlative(&mut self, at: usize, ranking: Ranking) -> usize {
         let is_first = ranking.is_first;
-        let Some(superlative) = self.language.superlative(ranking.index) else { return 1 };
+        let language = self.language;
+        let Some(superlative) = language.superlative(ranking.index) else { return 1 };
         self.state.rank_text = ranking.text.clone();
-        if !is_first && !superlative.qualities.is_empty() && self.ranks_next(at) {
+        if !is_first && !superlative.qualities.is_empty() && self.ranks_next(at, superlative) {
             self.state.rank = Some(superlative.is_descending);
             self.state.groups = false;
             return self.piece(&ranking.text, "ordered by the next measure".to_owned(), 1.0);
@@ -59,6 +61,7 @@ impl Reader<'_> {
         // `the warmest in August` names the measure `warmest` and ranks nothing.
         if let Some(candidates) = &ranking.candidates
             && !self.state.is_which
+            && !self.is_before_unit(at)
             && self.draft.groups.is_empty()
             && self.draft.granularity.is_none()
             && self.draft.limit.is_none()
@@ -74,6 +77,12 @@ impl Reader<'_> {
         self.state.orders_all |= is_first;
         self.state.superlative = Some(ranking);
         1
+    }
+
+    /// Returns whether a unit of time directly follows, as in `coldest month`: it is the ranked group.
+    fn is_before_unit(&self, at: usize) -> bool {
+        let next = self.items.get(at + 1).map(|item| &item.kind);
+        matches!(next, Some(ItemKind::Word(meaning)) if times::unit(*meaning).is_some())
     }
 
     /// Reads `best` or `worst`. Returns the number of items read.
@@ -230,7 +239,10 @@ impl Reader<'_> {
     /// Returns the measure that a word such as `busiest` ranks by: the first measure of the question, or the number of
     /// rows.
     fn counted(&mut self, ranking: &Ranking) -> Option<Arc<str>> {
-        let count = self.draft.values.first().cloned().or_else(|| self.count_of_main());
+        let own = self.draft.values.first().cloned().or_else(|| self.count_of_main());
+        // Each row of a cube has its own name, so another cube counts the rows of the `busiest airline`.
+        let is_name = own.as_ref().is_some_and(|own| self.names_rows_of(own));
+        let count = if is_name { self.count_of_joining() } else { own };
         if count.is_none() {
             let counts = self.vocabulary.entries().filter_map(|(_, entry)| entry.count.clone());
             let choices = match &self.main_cube {
@@ -240,6 +252,20 @@ impl Reader<'_> {
             self.unclear(&ranking.text, format!("`{}` needs a measure", ranking.text), choices);
         }
         count
+    }
+
+    /// Returns whether the only group names the rows that a measure counts.
+    fn names_rows_of(&self, count: &Arc<str>) -> bool {
+        let cube = count.split('.').next().and_then(|cube| self.vocabulary.cube(cube));
+        let [group] = &self.draft.groups[..] else { return false };
+        self.counts_all(count) && cube.is_some_and(|cube| cube.label.as_ref() == Some(&group.member))
+    }
+
+    /// Returns the count of the only cube that joins the main cube.
+    fn count_of_joining(&self) -> Option<Arc<str>> {
+        let joining = self.counts_of_joining(self.main_cube.as_ref()?);
+        let [only] = &joining[..] else { return None };
+        Some(Arc::clone(only))
     }
 
     /// Returns the measures with an aggregation, or all if none has it.

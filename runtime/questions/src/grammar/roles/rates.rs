@@ -59,7 +59,9 @@ impl Reader<'_> {
         let name = Arc::clone(&self.vocabulary.entry(index).name);
         self.add_value(&name);
         self.piece(&whole, format!("measure {name}"), 0.9);
-        for place in places.into_iter().filter(|place| *place > at) {
+        let nouns: Vec<usize> =
+            places.iter().map(|place| place + 1).filter(|place| self.is_generic_noun(*place)).collect();
+        for place in places.into_iter().chain(nouns).filter(|place| *place > at) {
             self.items[place].kind = ItemKind::Word(Meaning::Ignore);
         }
         1

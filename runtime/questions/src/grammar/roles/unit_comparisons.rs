@@ -4,7 +4,7 @@
 use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role};
 use crate::draft::{Desired, Unit};
 use crate::language::Meaning;
-use crate::members::MemberKind;
+use crate::members::{MemberEntry, MemberKind};
 use crate::spelling::spelled;
 
 /// The number of items before a number that may choose its member.
@@ -13,7 +13,7 @@ const MAX_CONTEXT: usize = 3;
 const CERTAINTY_OF_DURATION: f64 = 0.7;
 
 impl Reader<'_> {
-    /// Compares the numeric dimension of the main cube that has a unit. The words around the number choose between
+    /// Compares the numeric dimension that has a unit. The words around the number choose between
     /// several, as in `left more than 2 hours late`. Returns the number of items read, or `None` if no dimension fits.
     pub(super) fn compare_unit(
         &mut self,
@@ -22,9 +22,7 @@ impl Reader<'_> {
         values: &[(DraftValue, Option<Unit>)],
         unit: &Unit,
     ) -> Option<usize> {
-        let of_rows = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
-        let of_cube = of_rows.filter(|(_, entry)| self.is_of_main_cube(entry)).map(|(index, _)| index);
-        let members: Vec<usize> = of_cube.filter(|index| self.has_unit(*index, unit)).collect();
+        let members = self.numbers_in(at, unit);
         if members.is_empty() {
             return None;
         }
@@ -68,6 +66,28 @@ impl Reader<'_> {
             self.compare((at, end), index, Some(meaning), false, values, certainty);
         }
         Some(end - at)
+    }
+
+    /// Returns the numeric dimensions with a unit: those of the main cube, or else those of the cubes that it joins. `to airports
+    /// above 5000 feet` is about the destination.
+    fn numbers_in(&self, at: usize, unit: &Unit) -> Vec<usize> {
+        let numbers = |is_near: &dyn Fn(&MemberEntry) -> bool| -> Vec<usize> {
+            let numbers = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);
+            let near = numbers.filter(|(_, entry)| is_near(entry)).map(|(index, _)| index);
+            near.filter(|index| self.has_unit(*index, unit)).collect()
+        };
+        let own = numbers(&|entry| self.is_of_main_cube(entry));
+        if !own.is_empty() || self.main_cube.is_none() {
+            return own;
+        }
+        let joined = numbers(&|entry| self.is_reached(entry));
+        let is_name =
+            |place: &usize| matches!(self.items[*place].kind, ItemKind::Member(_) | ItemKind::Word(Meaning::Verb));
+        let name = (0..at).rev().take_while(is_name).last().unwrap_or(at);
+        let Some(wanted) = self.direction_before(name) else { return joined };
+        let is_wanted = |index: &usize| self.vocabulary.direction(&self.vocabulary.entry(*index).name) == Some(wanted);
+        let directed: Vec<usize> = joined.iter().copied().filter(is_wanted).collect();
+        if directed.is_empty() { joined } else { directed }
     }
 
     /// Returns whether the comparison at a place follows a verb for a duration, such as `took`.

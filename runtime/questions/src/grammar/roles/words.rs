@@ -2,14 +2,24 @@
 
 use std::sync::Arc;
 
-use super::{Comparison, Item, ItemKind, NeededMeasure, Over, Ranking, Reader};
-use crate::language::Meaning;
+use super::{Comparison, DraftRange, Item, ItemKind, NeededMeasure, Over, Ranking, Reader};
+use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 use crate::times;
 
 impl Reader<'_> {
     pub(super) fn word(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
         match meaning {
+            Meaning::Ignore if self.is_predicate_word(at) => {
+                let message = format!("`{text}` describes rows, but no member is known for it");
+                self.unclear(text, message, Vec::new());
+                return 1;
+            }
+            Meaning::From | Meaning::To if self.is_from_nothing(at) => {
+                let message = format!("`{text}` has no value behind it");
+                self.unclear(text, message, Vec::new());
+                return 1;
+            }
             Meaning::And | Meaning::Ignore | Meaning::From | Meaning::To => return 1,
             Meaning::Verb => return self.verb(at, text),
             Meaning::Best | Meaning::Worst => return self.rated(meaning == Meaning::Best, text),
@@ -19,9 +29,18 @@ impl Reader<'_> {
             }
             Meaning::PartOfDay(first, last) => return self.part_of_day(text, first, last),
             // The member after `are` may be a boolean dimension: `flights that were cancelled`.
+            Meaning::Equals if self.excludes_groups(text) => {
+                let message = format!("`{text}` excludes groups with other rows; a condition selects rows");
+                self.unclear(text, message, Vec::new());
+                return 1;
+            }
             Meaning::Equals => self.state.is_predicate = true,
+            Meaning::Which if self.is_relative(at, text) => return 1,
             Meaning::Which => self.state.is_which = true,
-            Meaning::HowMany => self.state.is_which = false,
+            Meaning::HowMany => {
+                self.state.is_which = false;
+                self.state.counts = Some(text.to_owned());
+            }
             Meaning::HowMuch | Meaning::How => {
                 self.state.is_which = false;
                 let accepts_count = meaning == Meaning::How;
@@ -46,6 +65,7 @@ impl Reader<'_> {
             Meaning::Nor => return self.nor(at, text),
             Meaning::Top | Meaning::Bottom => return self.rank(at, text, meaning == Meaning::Top),
             Meaning::Sort => self.state.sorts = true,
+            Meaning::Alphabetical => self.state.alphabetical = Some(text.to_owned()),
             // The groups follow, and then `by` with the measure.
             Meaning::RankThings => {
                 self.state.rank = Some(true);
@@ -128,12 +148,62 @@ impl Reader<'_> {
         1
     }
 
+    /// Returns whether a word such as `who` follows the name that it is about, as in `customers who ordered`.
+    fn is_relative(&self, at: usize, text: &str) -> bool {
+        let before = at.checked_sub(1).map(|before| &self.items[before].kind);
+        let follows_name = matches!(before, Some(ItemKind::Member(_) | ItemKind::Value(_)));
+        follows_name && self.language.has(WordList::Relatives, &text.to_lowercase())
+    }
+
+    /// Returns whether a word for an origin or a destination follows `is`, and a number follows it, as in `products are out of
+    /// stock`.
+    fn is_from_nothing(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|before| &self.items[before].kind);
+        let follows_is = matches!(before, Some(ItemKind::Word(Meaning::Equals | Meaning::Not)));
+        let next = self.items.get(at + 1).map(|item| &item.kind);
+        let Some(ItemKind::Member(candidates)) = next.filter(|_| follows_is) else { return false };
+        use MemberKind::{Measure, Metric, Number};
+        candidates.members.iter().all(|index| matches!(self.vocabulary.entry(*index).kind, Measure | Metric | Number))
+    }
+
+    /// Returns whether a word such as `only` is about the rows of a group, as in `which airlines fly only from JFK`.
+    fn excludes_groups(&self, text: &str) -> bool {
+        let is_only = self.language.has(WordList::Only, &text.to_lowercase());
+        is_only && self.state.is_which_group && !self.draft.groups.is_empty() && self.state.rank.is_none()
+    }
+
+    /// Returns whether a word that adds nothing elsewhere describes rows, as in `classes that were full`: it follows `is`, and
+    /// no name follows it. A preposition is such a word only at the end, as in `machines that are on`.
+    fn is_predicate_word(&self, at: usize) -> bool {
+        let lower = self.items[at].text.to_lowercase();
+        let before = at.checked_sub(1).map(|before| &self.items[before].kind);
+        let follows_is = matches!(before, Some(ItemKind::Word(Meaning::Equals | Meaning::Not)));
+        let is_end = match self.items.get(at + 1).map(|item| &item.kind) {
+            None => true,
+            Some(ItemKind::Word(_) | ItemKind::Step(..) | ItemKind::Time(_)) => {
+                self.language.has(WordList::Predicates, &lower)
+            }
+            Some(_) => false,
+        };
+        let is_listed =
+            self.language.has(WordList::Predicates, &lower) || self.language.has(WordList::Prepositions, &lower);
+        follows_is && is_end && is_listed
+    }
+
     /// Reads a time without fixed bounds, such as `summer`, by a question back. Returns the number of items read.
     fn vague_time(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
-        // `summer, June to August` gives the months itself.
-        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::And | Meaning::Ignore));
-        let next = self.items[at + 1..].iter().find(|item| !is_filler(item));
-        if meaning == Meaning::Season && matches!(next.map(|item| &item.kind), Some(ItemKind::Time(_))) {
+        // `summer, June to August` gives the months itself, but `summer of 2013` does not.
+        let is_comma = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::And));
+        let next = self.items[at + 1..].iter().find(|item| !is_comma(item));
+        // `did revenue fall in June` has a verb.
+        let starts_plainly = |item: &Item| {
+            let first = self.language.stem(&item.text.split(' ').next().unwrap_or_default().to_lowercase());
+            !matches!(self.language.phrase(&[&first]), Some((_, Meaning::Ignore)))
+        };
+        let is_months = |item: &Item| {
+            matches!(&item.kind, ItemKind::Time(time) if is_part_of_year(&time.range)) && starts_plainly(item)
+        };
+        if meaning == Meaning::Season && next.is_some_and(is_months) {
             return self.piece(text, "the time behind it".to_owned(), 0.9);
         }
         let message = match meaning {
@@ -186,3 +256,14 @@ impl Reader<'_> {
         self.piece(text, format!("grouped by {step}"), 1.0)
     }
 }
+
+/// Returns whether a range has its own first and last month, and is not a year.
+fn is_part_of_year(range: &DraftRange) -> bool {
+    match range {
+        DraftRange::Words(words) => words.len() > YEAR_CHARS && words.starts_with(|c: char| c.is_ascii_digit()),
+        DraftRange::Between(start, end) => start.is_some() && end.is_some(),
+    }
+}
+
+/// The number of digits of a year.
+const YEAR_CHARS: usize = 4;

@@ -1,0 +1,73 @@
+//! Asks the caller about verbs that are events of other rows than the counted ones: `how many customers ordered in May`.
+//!
+//! The rows of some cubes are things: other cubes join them, and they join none, as customers do. Such a row has no events but those of its own
+//! times, as in `customers registered in May`. A verb for another event must not be ignored, because the number of all
+//! customers, or of those registered in May, is another number.
+
+use std::sync::Arc;
+
+use super::{Item, ItemKind, Reader};
+use crate::language::{Meaning, WordList};
+use crate::members::MemberKind;
+
+impl Reader<'_> {
+    /// Asks the caller for a measure if the question only counts things and has a verb for an event of other rows.
+    pub(super) fn check_events(&mut self) {
+        let [name] = &self.draft.values[..] else { return };
+        let Some(cube) = name.split('.').next().filter(|_| self.counts_all(name)) else { return };
+        let (cube, joining) = (cube.to_owned(), self.counts_of_joining(cube));
+        let has_conditions = !self.draft.filters.is_empty() || !self.draft.segments.is_empty();
+        let is_timed = !self.state.ranges.is_empty();
+        let is_event = self.vocabulary.cube(&cube).is_some_and(|cube| cube.joined.len() > 1);
+        let of_groups = self.draft.groups.iter().map(|group| group.member.split('.').next());
+        let has_other_groups = of_groups.into_iter().any(|group| group != Some(&*cube));
+        if joining.is_empty()
+            || is_event
+            || has_other_groups
+            || self.draft.time.is_some()
+            || (has_conditions && !is_timed)
+        {
+            return;
+        }
+        let Some(verb) = self.event(&cube) else { return };
+        let message = format!("`{verb}` is not an event of `{cube}`; name a measure of the rows that are meant");
+        self.unclear(&verb, message, joining);
+    }
+
+    /// Returns the counts of the cubes that join a cube.
+    pub(super) fn counts_of_joining(&self, cube: &str) -> Vec<Arc<str>> {
+        let is_joining = |name: &str, joined: &[Arc<str>]| name != cube && joined.iter().any(|one| **one == *cube);
+        let cubes = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == MemberKind::Cube);
+        cubes.filter(|entry| is_joining(&entry.name, &entry.joined)).filter_map(|entry| entry.count.clone()).collect()
+    }
+
+    /// Returns the verb for an event. Verbs for states are none, and neither are those with an agent, as in `built by Boeing`.
+    fn event(&self, cube: &str) -> Option<String> {
+        let is_event = |(at, item): &(usize, &Item)| {
+            let is_agent =
+                matches!(self.items.get(at + 1).map(|next| &next.kind), Some(ItemKind::Word(Meaning::Group)));
+            let lower = item.text.to_lowercase();
+            let is_time = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Time;
+            let is_verb = match &item.kind {
+                ItemKind::Word(meaning) => *meaning == Meaning::Verb,
+                ItemKind::Member(found) => found.members.iter().all(is_time) && self.is_verb(&lower),
+                _ => false,
+            };
+            is_verb
+                && !is_agent
+                && !self.language.has(WordList::States, &lower)
+                && self.language.compared_verb(&lower).is_none()
+                && !self.is_own_event(cube, &lower)
+        };
+        self.items.iter().enumerate().find(is_event).map(|(_, item)| item.text.clone())
+    }
+
+    /// Returns whether a name or a description in a cube has the root of a verb.
+    fn is_own_event(&self, cube: &str, verb: &str) -> bool {
+        let root = self.language.root(&self.language.stem(verb));
+        let is_own = |(index, entry): (usize, &crate::members::MemberEntry)| {
+            entry.cube.as_deref() == Some(cube) && self.vocabulary.roots(index).contains(&root)
+        };
+        self.vocabulary.entries().any(is_own)
+    }
+}

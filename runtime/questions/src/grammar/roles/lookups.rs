@@ -1,0 +1,57 @@
+//! Collects the words of a question that may be values.
+
+use super::particles;
+use crate::draft::Lookup;
+use crate::grammar::items::{Item, ItemKind};
+use crate::grammar::values::spellings;
+use crate::language::{Language, Meaning};
+use crate::spelling::fragments;
+
+/// Returns the words to look up as values: runs of words that may be a name, each with its single words.
+pub(super) fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
+    let mut runs: Vec<Vec<&Item>> = vec![Vec::new()];
+    for (at, item) in items.iter().enumerate() {
+        let is_part = match &item.kind {
+            ItemKind::Unknown | ItemKind::Quoted => true,
+            ItemKind::Member(_) if item.text.contains(' ') => false,
+            ItemKind::Member(candidates) => candidates.certainty < 1.0 || may_be_value(items, at),
+            // The word may be a value rather than a word with a typing mistake.
+            _ => item.is_corrected && !item.text.contains(' '),
+        };
+        match runs.last_mut() {
+            Some(run) if is_part => run.push(item),
+            Some(run) if !run.is_empty() => runs.push(Vec::new()),
+            _ => {}
+        }
+    }
+    let runs = runs.into_iter().filter(|run| !run.is_empty());
+    runs.map(|run| {
+        let words: Vec<&str> = run.iter().map(|item| &*item.text).collect();
+        let parts = if words.len() > 1 {
+            words.iter().flat_map(|word| spellings(word, language)).collect()
+        } else {
+            Vec::new()
+        };
+        let is_unknown = |item: &&&Item| match &item.kind {
+            ItemKind::Word(_) | ItemKind::Superlative(..) => false,
+            ItemKind::Member(candidates) => candidates.certainty < 1.0,
+            _ => true,
+        };
+        let unknown = run.iter().filter(is_unknown);
+        let fragments = unknown.flat_map(|item| fragments(&item.text)).collect();
+        Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
+    })
+    .chain(particles::lookups(items, language))
+    .collect()
+}
+
+/// Returns whether the name at a place may be a value: after a verb with `by`, as in `paid by patients`, and after a
+/// negation, as in `not completed`.
+fn may_be_value(items: &[Item], at: usize) -> bool {
+    let is_filler = |item: &&Item| item.kind == ItemKind::Word(Meaning::Ignore);
+    let before = items[..at].iter().rev().find(|item| !is_filler(item));
+    let is_excluded = before.is_some_and(|item| item.kind == ItemKind::Word(Meaning::Not));
+    let is_agent = matches!(&items[..at], [.., verb, by]
+        if verb.kind == ItemKind::Word(Meaning::Verb) && by.kind == ItemKind::Word(Meaning::Group));
+    is_excluded || is_agent
+}

@@ -360,6 +360,40 @@ pub(super) const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE SUMMARIZE(TOPN(3, orders, orders[id]), orders[status], \"s\", SUM(orders[amount])) ORDER BY orders[status]",
         r#"[[null, 7.0], ["", -3.0], ["open", null]]"#,
     ),
+    // The query names no key, and the rows are still a filter of the expressions.
+    (
+        "EVALUATE SUMMARIZE(FILTER(orders, orders[status] = \"paid\"), orders[status], \"r\", [revenue])",
+        r#"[["paid", 30.5]]"#,
+    ),
+    (
+        "EVALUATE SUMMARIZE(CALCULATETABLE(orders, orders[status] = \"open\"), orders[status], \"n\", [orders])",
+        r#"[["open", 2]]"#,
+    ),
+    // Rows that were selected without the filter of the group replace this filter.
+    (
+        "EVALUATE VAR t = orders RETURN SUMMARIZECOLUMNS(orders[status], \"r\", CALCULATE([revenue], t), \
+         \"k\", CALCULATE([revenue], KEEPFILTERS(t))) ORDER BY orders[status]",
+        r#"[[null, 39.5, 7.0], ["", 39.5, -3.0], ["open", 39.5, 5.0], ["paid", 39.5, 30.5]]"#,
+    ),
+    (
+        "EVALUATE SUMMARIZECOLUMNS(customers[region], \"c\", CALCULATE([total_credit], CALCULATETABLE(customers, \
+         ALL(customers)))) ORDER BY customers[region]",
+        r#"[[null, 750], ["APAC", 750], ["EU", 750], ["US", 750]]"#,
+    ),
+    // The forms that BI clients write: KEEPFILTERS around a table, and one subtotal for several columns.
+    (
+        "DEFINE VAR f = FILTER(KEEPFILTERS(VALUES(orders[amount])), orders[amount] > 6) \
+         EVALUATE SUMMARIZECOLUMNS(ROLLUPADDISSUBTOTAL(ROLLUPGROUP(customers[region], orders[status]), \"t\"), f, \
+         \"r\", [revenue]) ORDER BY [t] DESC, customers[region]",
+        r#"[[null, null, true, 37.5], [null, null, false, 7.0], ["US", "paid", false, 30.5]]"#,
+    ),
+    (
+        "EVALUATE SELECTCOLUMNS(FILTER(KEEPFILTERS(orders), orders[amount] > 6), orders[id], \"s\", orders[status]) \
+         ORDER BY orders[id]",
+        r#"[[1, "paid"], [2, "paid"], [4, null]]"#,
+    ),
+    ("EVALUATE {MAX(-1, BLANK())}", "[[0]]"),
+    ("EVALUATE {MIN(1, BLANK())}", "[[0]]"),
     // Integers do not overflow.
     ("EVALUATE {9223372036854775807 + 1 > 9223372036854775807}", "[[true]]"),
     // FORMAT.

@@ -102,7 +102,8 @@ codes! {
         findings: Vec<Finding>
     };
     GuardrailExceeded "GUARDRAIL_EXCEEDED" 403 {
-        guardrail: String, class: String, limit: f64, requested: f64, cubes: Vec<String>, members: Vec<String>
+        guardrail: String, class: String, limit: f64, requested: f64, remaining: f64, cubes: Vec<String>,
+        members: Vec<String>
     } [suggestion: String];
     NotFound "NOT_FOUND" 404 { field: String, nearest: Vec<String>, known: Vec<String> };
     InvalidProjectPath "INVALID_PROJECT_PATH" 400 { project_path: String, hint: String };

@@ -376,14 +376,14 @@ fn monitor_pauses_when_its_owner_loses_a_member() {
         assert!(monitor["sensitivity"].is_number(), "{monitor}");
         monitor["id"].as_str().unwrap().to_owned()
     });
-    let auth = |command: &str, arguments: &[&str]| {
-        Program::new(BINARY, &["auth", command], shop.project.path()).arguments(arguments).run().unwrap()
+    let auth = |command: &[&str], arguments: &[&str]| {
+        Program::new(BINARY, command, shop.project.path()).arguments(arguments).run().unwrap()
     };
-    let keys: Value = serde_json::from_str(&auth("list-keys", &["--json"]).stdout).unwrap();
+    let keys: Value = serde_json::from_str(&auth(&["auth", "list-keys"], &["--json"]).stdout).unwrap();
     let keys = keys.as_array().or(keys["keys"].as_array()).unwrap();
     let key = keys.iter().find(|key| key["name"] == "boss").unwrap();
     let id = key["id"].as_str().or(key["key_id"].as_str()).unwrap();
-    let changed = auth("change-key", &[id, "--roles", "narrowed"]);
+    let changed = auth(&["auth", "change-key", id], &["--roles", "narrowed"]);
     assert_eq!(changed.code, Some(0), "{changed:?}");
     let range = json!({"from": "2024-03-01", "to": "2024-03-30"});
     for (id, outcome, member) in

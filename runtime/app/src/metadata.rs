@@ -25,6 +25,13 @@ pub fn is_shown(access: &Access<'_>, cube: &Cube) -> bool {
     cube.public && !access.is_closed(cube)
 }
 
+/// Returns whether policies leave the caller any measure or dimension of a cube.
+pub fn has_open_members(access: &Access<'_>, cube: &Cube) -> bool {
+    let measures = cube.measures.iter().map(|measure| &measure.name);
+    let mut members = cube.dimensions.iter().map(|dimension| &dimension.name).chain(measures);
+    members.any(|name| sees(access, cube, name))
+}
+
 /// Returns the measures of a cube that the caller may see.
 pub fn measures<'m>(access: &Access<'_>, cube: &'m Cube) -> impl Iterator<Item = &'m Measure> {
     cube.measures.iter().filter(|measure| is_offered(access, cube, &measure.name, &measure.presentation))

@@ -140,7 +140,7 @@ impl MonitorService {
         request: &RequestContext,
         definition: MonitorDefinition,
     ) -> Result<Monitor, MonitorError> {
-        let schedule = self.checked(request, &definition).await?;
+        let (schedule, definition) = self.checked(request, definition).await?;
         let now = self.ports.clock.now();
         let monitor = Monitor {
             id: self.new_id(),
@@ -198,7 +198,7 @@ impl MonitorService {
     ) -> Result<Monitor, MonitorError> {
         let before = self.changeable(identity, request, id).await?;
         precondition.check(before.version, false)?;
-        let schedule = self.checked(request, &definition).await?;
+        let (schedule, definition) = self.checked(request, definition).await?;
         let now = self.ports.clock.now();
         let is_same_series = before.definition.value == definition.value
             && before.definition.dimensions == definition.dimensions
@@ -368,22 +368,24 @@ impl MonitorService {
         }
     }
 
+    /// Checks a definition. Returns its schedule, and the definition with the sensitivity that its rounds use.
     async fn checked(
         &self,
         request: &RequestContext,
-        definition: &MonitorDefinition,
-    ) -> Result<CronSchedule, MonitorError> {
-        check(definition)?;
-        self.check_channels(definition)?;
+        mut definition: MonitorDefinition,
+    ) -> Result<(CronSchedule, MonitorDefinition), MonitorError> {
+        check(&definition)?;
+        self.check_channels(&definition)?;
         let detector = self.ports.anomalies.detector(&definition.detector).await?;
         if definition.training_size < detector.min_points {
             let problem = format!("must be at least {} for the detector `{}`", detector.min_points, detector.kind);
             return Err(MonitorError::Invalid { field: "training_size", problem });
         }
-        self.view(request, definition).await?;
+        definition.sensitivity.get_or_insert(detector.default_sensitivity);
+        self.view(request, &definition).await?;
         let schedule = CronSchedule::parse(&definition.schedule, &definition.timezone)?;
         match schedule.next(self.ports.clock.now()) {
-            Some(_) => Ok(schedule),
+            Some(_) => Ok((schedule, definition)),
             None => Err(ScheduleError::Never { text: definition.schedule.to_string() }.into()),
         }
     }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use terrane_compiler::Access;
 use terrane_compiler::column_statistics::{RowSample, Statistic, StatisticsColumn, StatisticsQuery};
 use terrane_compiler::query::{DateRange, QueryError};
+use terrane_compiler::types::LogicalType;
 
 use crate::domain::QueryKind;
 use crate::metadata;
@@ -231,7 +232,8 @@ fn offered(cube: &Arc<str>, column: &StatisticsColumn) -> ProfiledColumn {
     ProfiledColumn {
         cube: Arc::clone(cube),
         member: Arc::clone(&column.name),
-        ty: column.ty,
+        // No value of the dimension's type can be compared with the column, so checks see a column of unknown type.
+        ty: column.mismatch.map_or(column.ty, |_| LogicalType::Unknown),
         is_measure: column.is_measure,
         is_primary_key: column.is_primary_key,
         tags: column.governed.tags.clone(),

@@ -24,6 +24,7 @@ use crate::resolve::resolve;
 use crate::sql::CompiledSql;
 use crate::sql::SAMPLE_ORDER;
 use crate::sql::dialect_profile::{DialectProfile, Op};
+use crate::sql::{TypeMismatch, dimension_mismatch};
 use crate::text::nearest::nearest;
 use crate::types::{LogicalType, Value};
 
@@ -33,6 +34,9 @@ pub struct StatisticsColumn {
     pub name: Arc<str>,
     pub title: Arc<str>,
     pub ty: LogicalType,
+    /// The types of a dimension whose column's type does not fit. Its values cannot be compared with values of the
+    /// dimension's type.
+    pub mismatch: Option<TypeMismatch>,
     pub is_measure: bool,
     pub is_primary_key: bool,
     /// The part of the member's `meta` that governance hooks see.
@@ -189,7 +193,11 @@ fn own_dimension(access: &Access<'_>, cube: &Cube, index: u32) -> Result<Dimensi
 ///
 /// # Errors
 /// The cube is unknown or hidden from the caller.
-pub fn statistics_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec<StatisticsColumn>, QueryError> {
+pub fn statistics_columns(
+    profile: &DialectProfile,
+    authorized: &Authorized<'_>,
+    cube: &str,
+) -> Result<Vec<StatisticsColumn>, QueryError> {
     let access = authorized.access();
     let cube = public_cube(&access, cube)?;
     let reads = |name: &Arc<str>| column(&access, cube, name).ok();
@@ -198,7 +206,8 @@ pub fn statistics_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec
             reads(&dimension.name).map(|_| StatisticsColumn {
                 name: Arc::clone(&dimension.name),
                 title: Arc::clone(&dimension.presentation.title),
-                ty: value_type(dimension),
+                ty: value_type(dimension, profile),
+                mismatch: dimension_mismatch(dimension, profile),
                 is_measure: false,
                 is_primary_key: dimension.primary_key,
                 governed: dimension.presentation.governed.clone(),
@@ -212,6 +221,7 @@ pub fn statistics_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec
             name: Arc::clone(&measure.name),
             title: Arc::clone(&measure.presentation.title),
             ty: column.ty,
+            mismatch: None,
             is_measure: true,
             is_primary_key: false,
             governed: measure.presentation.governed.clone(),
@@ -220,11 +230,13 @@ pub fn statistics_columns(authorized: &Authorized<'_>, cube: &str) -> Result<Vec
     Ok(dimensions.chain(measures).collect())
 }
 
-/// Returns the type of a dimension's values. Times are times even if a column stores them as strings, as in SQLite:
-/// conditions compare them with times.
-fn value_type(dimension: &Dimension) -> LogicalType {
+/// Returns the type of a dimension's values. Times are times even if the warehouse stores them as strings, as SQLite
+/// does: conditions compare them with times.
+fn value_type(dimension: &Dimension, profile: &DialectProfile) -> LogicalType {
     match (dimension.ty, dimension.column_type) {
-        (DimensionType::Time, LogicalType::Text) => LogicalType::Timestamp,
+        (DimensionType::Time, LogicalType::Text) if dimension_mismatch(dimension, profile).is_none() => {
+            LogicalType::Timestamp
+        }
         (_, ty) => ty,
     }
 }
@@ -236,10 +248,10 @@ fn is_number(ty: LogicalType) -> bool {
 /// Returns a query that reads the same members as a statement, for the decision of hooks.
 ///
 /// # Errors
-/// The cube is unknown, or has no members.
-pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<SemanticQuery, QueryError> {
-    let unknown = || QueryError::UnknownCube { name: Arc::clone(&query.cube), nearest: Vec::new() };
-    let cube = model.cube_named(&query.cube).ok_or_else(unknown)?;
+/// The cube is unknown, or has no members for the caller.
+pub fn statistics_as_query(access: &Access<'_>, query: &StatisticsQuery) -> Result<SemanticQuery, QueryError> {
+    let model = access.model();
+    let cube = model.cube_named(&query.cube).ok_or_else(|| unknown_cube(&query.cube))?;
     let mut statement_query = narrowed(query);
     let mut add = |name: &str| -> Result<(), QueryError> {
         let member: MemberRef = format!("{}.{name}", cube.name).parse()?;
@@ -259,14 +271,32 @@ pub fn statistics_as_query(model: &Model, query: &StatisticsQuery) -> Result<Sem
     });
     conditions.flat_map(members_of).try_for_each(|member| add(member.member()))?;
     if statement_query.dimensions.is_empty() && statement_query.values.is_empty() {
-        let own = cube.dimensions.iter().map(|dimension| &dimension.name);
-        let first = own.chain(cube.measures.iter().map(|measure| &measure.name)).next();
-        let first: MemberRef = format!("{}.{}", cube.name, first.ok_or(QueryError::Empty)?).parse()?;
-        let members =
-            if cube.dimensions.is_empty() { &mut statement_query.values } else { &mut statement_query.dimensions };
-        members.push(first);
+        select_any(access, cube, &mut statement_query)?;
     }
     Ok(statement_query)
+}
+
+/// Adds a member of a cube that the caller may select to a query, so that the query is complete.
+///
+/// # Errors
+/// The cube has no such member, so it does not exist for the caller.
+fn select_any(access: &Access<'_>, cube: &Cube, query: &mut SemanticQuery) -> Result<(), QueryError> {
+    let is_open =
+        |name: &Arc<str>| cube.member(name).is_some_and(|member| access.can_name(member) && access.offers(member));
+    let qualified = |name: &Arc<str>| format!("{}.{name}", cube.name).parse::<MemberRef>();
+    let mut dimensions = cube.dimensions.iter().map(|dimension| &dimension.name);
+    let mut measures = cube.measures.iter().map(|measure| &measure.name);
+    if let Some(name) = dimensions.find(|name| is_open(name)) {
+        query.dimensions.push(qualified(name)?);
+    } else {
+        let name = measures.find(|name| is_open(name)).ok_or_else(|| unknown_cube(&cube.name))?;
+        query.values.push(qualified(name)?);
+    }
+    Ok(())
+}
+
+fn unknown_cube(name: &Arc<str>) -> QueryError {
+    QueryError::UnknownCube { name: Arc::clone(name), nearest: Vec::new() }
 }
 
 /// Returns the dimensions by which the rows of a sample are ordered.
@@ -355,12 +385,7 @@ fn resolved(
     });
     let mut statement_query = SemanticQuery { filters: conditions.collect(), ..narrowed(query) };
     // A query must select a member. Only the range and the conditions of this query are used.
-    let shown = cube.dimensions.iter().map(|dimension| &dimension.name);
-    let name = shown.clone().find(|name| dimension(access, cube, name).is_ok());
-    match name {
-        Some(name) => statement_query.dimensions.push(name.parse()?),
-        None => statement_query.values.extend(cube.measures.first().map(|measure| measure.name.parse()).transpose()?),
-    }
+    select_any(access, cube, &mut statement_query)?;
     let mut resolved = resolve(access, &statement_query, environment)?;
     let conditions = std::mem::take(&mut resolved.row_filters).into_iter().map(|filter| filter.predicate).collect();
     Ok((resolved, conditions))

@@ -23,7 +23,7 @@ mod scope;
 pub mod template;
 mod zone;
 
-pub use column_mistakes::{COLUMN_MISMATCH, column_mistakes};
+pub use column_mistakes::{COLUMN_MISMATCH, TypeMismatch, column_mistakes, dimension_mismatch};
 pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
 pub use data_check::{Claim, DataCheck, DimensionClaim, FOUND_KEYS, Unmade, data_checks, dimension_tests};

@@ -16,7 +16,7 @@ use crate::known_operations::{KnownOperations, OperationKey};
 use crate::operation::{Operation, OperationKind};
 use crate::refusal::Refusal;
 use crate::response::Response;
-use crate::schema::{self, GraphQlSchema, RequestState};
+use crate::schema::{self, GraphQlSchema, Modules, RequestState};
 use crate::settings::GraphQlSettings;
 use crate::shape::TypeTable;
 
@@ -34,6 +34,7 @@ pub struct GraphQl(Arc<Inner>);
 struct Inner {
     services: GraphQlServices,
     settings: GraphQlSettings,
+    modules: Modules,
     schema: GraphQlSchema,
     /// The schema for operations that are known to follow its rules. It does not check the rules.
     schema_for_valid: GraphQlSchema,
@@ -47,12 +48,14 @@ struct Inner {
 
 impl GraphQl {
     pub fn new(services: GraphQlServices, settings: GraphQlSettings) -> Self {
-        let schema = schema::build(ValidationMode::Strict);
-        let text = schema::text(&schema);
+        let modules = Modules::of(&services);
+        let schema = schema::build(ValidationMode::Strict, modules);
+        let text = schema::text(&schema, modules);
         GraphQl(Arc::new(Inner {
             services,
             settings,
-            schema_for_valid: schema::build(ValidationMode::Fast),
+            modules,
+            schema_for_valid: schema::build(ValidationMode::Fast, modules),
             known: KnownOperations::new(),
             types: TypeTable::new(&text),
             description: Description::of(&schema),
@@ -84,10 +87,24 @@ impl GraphQl {
         }
         let key = OperationKey::new(document, operation_name, &variables);
         let operation = Operation::read(document, operation_name, variables, &self.0.settings, &self.0.types)?;
+        self.check_modules(&operation)?;
         if let Some(key) = key {
             known.insert(key, operation.clone());
         }
         Ok(operation)
+    }
+
+    /// Checks that an operation selects no field of a module that is switched off. The library knows all fields.
+    fn check_modules(&self, operation: &Operation) -> Result<(), Refusal> {
+        let root = operation.kind();
+        let fields = operation.parts().shape.fields();
+        match fields.iter().find(|field| !self.0.modules.has(root, &field.name)) {
+            Some(field) => {
+                let message = format!("Unknown field \"{}\" on type \"{}\".", field.name, root.type_name());
+                Err(Refusal::invalid(message, "The schema is at `/graphql/schema.graphql`."))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Runs a query or a mutation. Errors are part of the response. Dropping the future cancels the operation.

@@ -29,5 +29,6 @@ pub use settings::{GraphQlSettings, Limits};
 
 /// Returns the schema in GraphQL's definition language. It is the same for every project.
 pub fn schema_text() -> String {
-    schema::text(&schema::build(async_graphql::ValidationMode::Strict))
+    let modules = schema::Modules::ALL;
+    schema::text(&schema::build(async_graphql::ValidationMode::Strict, modules), modules)
 }

@@ -24,6 +24,17 @@ pub enum OperationKind {
     Subscription,
 }
 
+impl OperationKind {
+    /// Returns the name of the root's type.
+    pub(crate) fn type_name(self) -> &'static str {
+        match self {
+            OperationKind::Query => "Query",
+            OperationKind::Mutation => "Mutation",
+            OperationKind::Subscription => "Subscription",
+        }
+    }
+}
+
 /// An operation that may be executed. Clones share the same operation.
 #[derive(Debug, Clone)]
 pub struct Operation(Arc<OperationParts>);

@@ -13,19 +13,10 @@ use crate::store::StateStore;
 
 #[async_trait]
 impl ProfileRecords for StateStore {
-    async fn profile(
-        &self,
-        cube: &str,
-        fingerprint: &str,
-        range: Option<&str>,
-    ) -> Result<Option<StoredProfile>, StoreError> {
+    async fn profile(&self, cube: &str, fingerprint: &str, range: &str) -> Result<Option<StoredProfile>, StoreError> {
         let found = Statement::new("SELECT * FROM profiles WHERE cube = ");
-        let mut found = found.and("", cube).and(" AND fingerprint = ", fingerprint);
-        if let Some(range) = range {
-            found = found.and(" AND time_range = ", range);
-        }
-        let newest = found.then(" ORDER BY profiled_at DESC, time_range LIMIT 1");
-        self.database.optional(newest).await?.as_ref().map(stored).transpose()
+        let found = found.and("", cube).and(" AND fingerprint = ", fingerprint).and(" AND time_range = ", range);
+        self.database.optional(found).await?.as_ref().map(stored).transpose()
     }
 
     async fn store_profile(&self, profile: &StoredProfile, most: u32) -> Result<(), StoreError> {

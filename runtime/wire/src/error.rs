@@ -102,7 +102,8 @@ codes! {
         findings: Vec<Finding>
     };
     GuardrailExceeded "GUARDRAIL_EXCEEDED" 403 {
-        guardrail: String, class: String, limit: f64, requested: f64, cubes: Vec<String>, members: Vec<String>
+        guardrail: String, class: String, limit: f64, requested: f64, remaining: f64, cubes: Vec<String>,
+        members: Vec<String>
     } [suggestion: String];
     NotFound "NOT_FOUND" 404 { field: String, nearest: Vec<String>, known: Vec<String> };
     InvalidProjectPath "INVALID_PROJECT_PATH" 400 { project_path: String, hint: String };
@@ -324,6 +325,7 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
     let body = ErrorBody::new(Code::GuardrailExceeded, error.to_string())
         .detail("guardrail", error.guardrail())
         .detail("class", error.class().as_str());
+    let amount = |micros: u64| micros as f64 / 1_000_000.0;
     let body = match error {
         GuardrailExceeded::ExecutionTime { limit } => body.detail("limit", limit.as_secs_f64()),
         GuardrailExceeded::Rows { limit, requested } => {
@@ -334,10 +336,15 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
             body.detail("limit", *limit)
         }
         GuardrailExceeded::Cost { limit_micros, predicted_micros } => {
-            let amount = |micros: u64| micros as f64 / 1_000_000.0;
             body.detail("limit", amount(*limit_micros)).detail("requested", amount(*predicted_micros))
         }
-        GuardrailExceeded::Budget { limit_micros, .. } => body.detail("limit", *limit_micros as f64 / 1_000_000.0),
+        GuardrailExceeded::Budget { limit_micros, remaining_micros, predicted_micros, .. } => {
+            let body = match predicted_micros {
+                Some(predicted) => body.detail("requested", amount(*predicted)),
+                None => body,
+            };
+            body.detail("limit", amount(*limit_micros)).detail("remaining", amount(*remaining_micros))
+        }
         GuardrailExceeded::TimeFilter { cubes, .. } => {
             let cubes: Vec<&str> = cubes.iter().map(|cube| &**cube).collect();
             body.detail("cubes", cubes)

@@ -12,17 +12,10 @@ pub struct MemoryProfiles(Mutex<Vec<StoredProfile>>);
 
 #[async_trait]
 impl ProfileRecords for MemoryProfiles {
-    async fn profile(
-        &self,
-        cube: &str,
-        fingerprint: &str,
-        range: Option<&str>,
-    ) -> Result<Option<StoredProfile>, StoreError> {
+    async fn profile(&self, cube: &str, fingerprint: &str, range: &str) -> Result<Option<StoredProfile>, StoreError> {
         let profiles = self.0.lock().expect("no test panics here");
         let is_wanted = |profile: &&StoredProfile| {
-            *profile.cube == *cube
-                && *profile.fingerprint == *fingerprint
-                && range.is_none_or(|range| *profile.range == *range)
+            *profile.cube == *cube && *profile.fingerprint == *fingerprint && *profile.range == *range
         };
         Ok(profiles.iter().rev().find(is_wanted).cloned())
     }

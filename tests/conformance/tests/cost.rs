@@ -405,6 +405,7 @@ async fn spent_budget_refuses_queries_until_it_is_raised() {
     let details = &refused["error"]["details"];
     assert_eq!((status, &refused["error"]["code"]), (403, &json!("GUARDRAIL_EXCEEDED")), "{refused}");
     assert_eq!((&details["guardrail"], &details["limit"]), (&json!("daily_budget"), &json!(9.5)));
+    assert_eq!(details["remaining"], json!(0.0), "{refused}");
     let (status, usage) = house.ask(&ada, "GET", &format!("{USAGE}?period=current_day"), None).await;
     assert_eq!((status, &usage["budget_limit"], &usage["alert_at_percent"]), (200, &json!(9.5), &json!(80)));
     assert_eq!((&usage["amount_spent"], &usage["remaining"]), (&json!(9.999999), &json!(0.0)));

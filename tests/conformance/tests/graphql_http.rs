@@ -196,6 +196,35 @@ async fn introspection_can_be_turned_off() {
 }
 
 #[tokio::test]
+async fn schema_lacks_modules_that_are_off() {
+    let off = World { has_no_monitors: true, has_no_profiling: true, ..World::default() };
+    let schema: TestRequest = serde_json::from_value(json!({"path": "/graphql/schema.graphql"})).unwrap();
+    let text = async |world: &World| String::from_utf8(ask(&world.edge(), &schema).await.body.to_vec()).unwrap();
+    let (complete, part) = (text(&World::default()).await, text(&off).await);
+    for field in ["monitors: [Monitor!]!", "type Detection {", "cubeProfile("] {
+        assert!(complete.contains(field) && !part.contains(field), "{field}");
+    }
+    assert!(part.contains("glossaryTerms("), "{part}");
+    for (query, name) in [("{ monitors { id } }", "monitors"), ("{ a: cubeProfile(cube: \"orders\") }", "cubeProfile")]
+    {
+        let (status, refused) = answer(&off, &json!({ "query": query })).await;
+        let error = &refused["errors"][0];
+        assert_eq!(
+            (status.as_u16(), &error["extensions"]["code"]),
+            (400, &json!("GRAPHQL_VALIDATION_FAILED")),
+            "{refused}"
+        );
+        assert_eq!(error["message"], format!("Unknown field \"{name}\" on type \"Query\"."));
+    }
+    let fields = json!({"query": "{ __type(name: \"Query\") { fields { name } } }"});
+    let (_, described) = answer(&off, &fields).await;
+    assert!(
+        !described.to_string().contains("monitors") && described.to_string().contains("glossaryTerms"),
+        "{described}"
+    );
+}
+
+#[tokio::test]
 async fn endpoint_and_page_can_be_turned_off() {
     let page = json!({"path": "/graphql", "headers": {"accept": "text/html"}});
     let file = json!({"path": "/graphql/page/page.js"});

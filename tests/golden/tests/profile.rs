@@ -124,7 +124,7 @@ fn compiled(
 
 fn offered(model: &Model, caller: &Json) -> Vec<String> {
     let caller = read_caller(caller);
-    let columns = statistics_columns(&Authorized::without_hooks(model, &caller), "orders").unwrap();
+    let columns = statistics_columns(&duckdb_profile(), &Authorized::without_hooks(model, &caller), "orders").unwrap();
     columns.iter().map(|column| column.name.to_string()).collect()
 }
 
@@ -142,12 +142,17 @@ fn statements_are_one_row_of_aggregates_or_the_most_frequent_values() {
 }
 
 #[test]
-fn times_that_are_stored_as_strings_are_profiled_as_times() {
+fn times_are_profiled_as_times_where_strings_are_times() {
     let types = TYPES.replace(r#""orders.created_at": timestamp"#, r#""orders.created_at": text"#);
     let (model, caller) = (model(CUBES, &types), read_caller(&json!({})));
-    let columns = statistics_columns(&Authorized::without_hooks(&model, &caller), "orders").unwrap();
-    let ty = |name: &str| columns.iter().find(|column| &*column.name == name).unwrap().ty;
-    assert_eq!((ty("created_at"), ty("status")), (LogicalType::Timestamp, LogicalType::Text));
+    let of = |profile: &DialectProfile| {
+        let columns = statistics_columns(profile, &Authorized::without_hooks(&model, &caller), "orders").unwrap();
+        let column = columns.into_iter().find(|column| &*column.name == "created_at").unwrap();
+        (column.ty, column.mismatch.map(|mismatch| mismatch.found))
+    };
+    let sqlite = first_party_profiles().into_iter().map(checked).find(|profile| &*profile.name == "sqlite").unwrap();
+    assert_eq!(of(&sqlite), (LogicalType::Timestamp, None));
+    assert_eq!(of(&duckdb_profile()), (LogicalType::Text, Some("a string")));
 }
 
 #[test]
@@ -215,7 +220,9 @@ fn masked_columns_are_neither_offered_nor_profiled() {
 #[test]
 fn hooks_receive_every_member_that_a_statement_reads() {
     let model = model(CUBES, TYPES);
-    let asked = statistics_as_query(&model, &all(&duckdb_profile())[0].1).unwrap();
+    let caller = read_caller(&json!({}));
+    let authorized = Authorized::without_hooks(&model, &caller);
+    let asked = statistics_as_query(&authorized.access(), &all(&duckdb_profile())[0].1).unwrap();
     let names = |members: &[terrane_compiler::query::MemberRef]| {
         let mut names: Vec<String> = members.iter().map(|member| member.member().to_owned()).collect();
         names.sort();
@@ -224,7 +231,7 @@ fn hooks_receive_every_member_that_a_statement_reads() {
     assert_eq!(names(&asked.dimensions), ["amount", "created_at", "region", "status"]);
     assert_eq!(names(&asked.values), ["revenue"]);
     assert!(asked.time_range.is_some());
-    let rows = statistics_as_query(&model, &statement(vec![(None, Statistic::Rows)], None)).unwrap();
+    let rows = statistics_as_query(&authorized.access(), &statement(vec![(None, Statistic::Rows)], None)).unwrap();
     assert_eq!(rows.dimensions.len(), 1);
 }
 

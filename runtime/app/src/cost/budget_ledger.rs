@@ -117,10 +117,13 @@ impl BudgetLedger {
         for period in [BudgetPeriod::Day, BudgetPeriod::Month] {
             let Some(limit) = period.limit(guardrails) else { continue };
             let account = self.account(period.account(owner.clone(), self.clock.now(), &self.timezone));
-            let amount = self.take(&account, limit, estimate, guardrails.alert_at_percent).await?;
-            let Some(amount) = amount else {
-                return Err(GuardrailExceeded::Budget { period, limit_micros: limit }.into());
-            };
+            let taken = self.take(&account, limit, estimate, guardrails.alert_at_percent).await?;
+            let amount = taken.map_err(|remaining_micros| GuardrailExceeded::Budget {
+                period,
+                limit_micros: limit,
+                remaining_micros,
+                predicted_micros: estimate,
+            })?;
             reservations.push(Reservation { account, amount, is_settled: false });
         }
         Ok(reservations)
@@ -141,8 +144,11 @@ impl BudgetLedger {
         for period in [BudgetPeriod::Day, BudgetPeriod::Month] {
             let Some(limit_micros) = period.limit(guardrails).filter(|_| self.has_price()) else { continue };
             let (_, used) = self.usage(owner.clone(), period).await?;
-            let needed = used.spent_micros.saturating_add(estimate.unwrap_or_default().max(1));
-            exceeded.extend((needed > limit_micros).then_some(GuardrailExceeded::Budget { period, limit_micros }));
+            let remaining_micros = limit_micros.saturating_sub(used.spent_micros);
+            if estimate.unwrap_or_default().max(1) > remaining_micros {
+                let predicted_micros = estimate;
+                exceeded.push(GuardrailExceeded::Budget { period, limit_micros, remaining_micros, predicted_micros });
+            }
         }
         Ok(exceeded)
     }
@@ -196,29 +202,29 @@ impl BudgetLedger {
         Arc::clone(accounts.entry(Arc::clone(&account.key)).or_insert_with(new))
     }
 
-    /// Reserves an amount from the lease; if the lease is too small, claims a larger one. Returns `None` if the budget
-    /// has too little left.
+    /// Reserves an amount from the lease; if the lease is too small, claims a larger one. If the budget has too little
+    /// left, returns the remaining amount as the inner error.
     async fn take(
         &self,
         account: &Arc<LocalAccount>,
         limit: u64,
         estimate: Option<u64>,
         alert_at_percent: Option<u8>,
-    ) -> Result<Option<u64>, StoreError> {
+    ) -> Result<Result<u64, u64>, StoreError> {
         let part = (limit / PARTS).max(1);
         let amount = estimate.unwrap_or(part).max(1);
         if account.state().take(amount, limit, self.clock.elapsed()) {
-            return Ok(Some(amount));
+            return Ok(Ok(amount));
         }
         let _claiming = account.claiming.lock().await;
         {
             // Another query may have claimed while this one waited for the lock.
             let (mut state, now) = (account.state(), self.clock.elapsed());
             if state.take(amount, limit, now) {
-                return Ok(Some(amount));
+                return Ok(Ok(amount));
             }
             if state.refused.is_some_and(|(refused, until)| amount >= refused && now < until && state.limit == limit) {
-                return Ok(None);
+                return Ok(Err(state.remaining()));
             }
         }
         let grant = self.claim(account, limit, amount.max(part), alert_at_percent).await?;
@@ -226,10 +232,10 @@ impl BudgetLedger {
         // A query of unknown cost may run with less than a part if that is the rest of the budget.
         let amount = if estimate.is_none() { amount.min(grant.granted_micros).max(1) } else { amount };
         if state.take(amount, limit, now) {
-            return Ok(Some(amount));
+            return Ok(Ok(amount));
         }
         state.refused = Some((amount, now + REFUSAL));
-        Ok(None)
+        Ok(Err(state.remaining()))
     }
 
     /// Replaces the lease of an account. The caller holds the account's lock `claiming`.
@@ -295,6 +301,11 @@ impl LocalAccount {
 }
 
 impl AccountState {
+    /// Returns the amount that no query has reserved. After a claim was refused, this is the rest of the budget.
+    fn remaining(&self) -> u64 {
+        u64::try_from(self.available).unwrap_or_default()
+    }
+
     fn take(&mut self, amount: u64, limit: u64, now: Duration) -> bool {
         let wanted = i64::try_from(amount).unwrap_or(i64::MAX);
         // The lease was computed for the old limit, so a changed limit needs another claim.

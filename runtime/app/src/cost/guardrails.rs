@@ -50,7 +50,14 @@ pub enum GuardrailExceeded {
     )]
     Cost { limit_micros: u64, predicted_micros: u64 },
     #[error("guardrail `{}` allows {}; the remaining budget is too small for the query", budget_name(*period), amount(*limit_micros))]
-    Budget { period: BudgetPeriod, limit_micros: u64 },
+    Budget {
+        period: BudgetPeriod,
+        limit_micros: u64,
+        /// The amount that the caller's own queries have neither spent nor reserved.
+        remaining_micros: u64,
+        /// The predicted cost of the query; `None` if it is unknown.
+        predicted_micros: Option<u64>,
+    },
 }
 
 impl Guardrails {

@@ -141,7 +141,7 @@ fn definition_change(sight: &Sight<'_>, record: &Certification) -> Option<Defini
         CertificationStatus::Deprecated | CertificationStatus::Archived => false,
     };
     let certified = record.definition.as_ref().filter(|_| is_compared)?;
-    let present = sight.definitions.get(sight.snapshot, &record.artifact)?;
+    let present = sight.definitions.get_like(sight.snapshot, &record.artifact, certified)?;
     if present.fingerprint == certified.fingerprint {
         return None;
     }

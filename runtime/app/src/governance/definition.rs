@@ -1,26 +1,53 @@
 //! The definition of an artifact as text, with all definitions that its values are computed from.
 //!
 //! In: a snapshot and an artifact. Out: the text and its fingerprint. The text has the types, the SQL after Jinja, the
-//! filters and the joins of the artifact, of the members that it refers to, of their cubes, and of the models that
-//! these cubes read. It has no titles, descriptions or formats, because no value depends on them. It does not depend on
-//! the places of definitions in files, on policies, or on which models are built.
+//! filters and the time zones of the artifact, of the members that it refers to, of the joins on the paths to these
+//! members, of the primary time of its measures' cubes, of their cubes, and of the models that these cubes read. It has
+//! no titles, descriptions or formats, because no value depends on them. It does not depend on the places of
+//! definitions in files, on policies, or on which models are built.
+//!
+//! The second line of a text names its form. Texts of the first form have no such line, and lack joins, primary times
+//! and time zones. A stored definition is compared with the present one in its own form, so that no certificate counts
+//! as changed after an upgrade.
+
+mod paths;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use terrane_compiler::model::{
-    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model,
-    Precision, Snippet, Spread, SqlPart,
+    AggregateFunction, Cube, CubeId, DimensionId, MeasureId, MeasureKind, Member, MetricId, Model, Precision, Spread,
 };
-use terrane_compiler::project::{CubeDefinition, Definitions, MeasureType, MetricBody, SqlText, measure_type_word};
-use terrane_compiler::types::{MetricKind, Value};
+use terrane_compiler::project::{
+    CubeDefinition, Definitions, DimensionDefinition, JoinDefinition, MeasureType, MetricBody, SqlText,
+    measure_type_word,
+};
+use terrane_compiler::types::{DimensionType, MetricKind, TimeKind, Value};
 
 use crate::catalog::Snapshot;
 use crate::ports::governance_records::{ArtifactRef, ArtifactType, Definition};
 
 /// The largest size of a stored text, in bytes. A longer text is cut, but its fingerprint covers the whole text.
 const MAX_STORED: usize = 64 * 1_024;
+
+/// The second line of texts of the present form.
+const FORM_LINE: &str = "  form: 2";
+
+/// The set of items that a text contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// Without joins, primary times and time zones.
+    First,
+    Second,
+}
+
+impl Form {
+    /// Returns the form of a stored text.
+    pub(super) fn of(definition: &Definition) -> Form {
+        if definition.text.lines().nth(1) == Some(FORM_LINE) { Form::Second } else { Form::First }
+    }
+}
 
 /// An item of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,16 +56,21 @@ enum Item {
     WholeCube(CubeId),
     /// The rows of a cube, without its members.
     Rows(CubeId),
+    /// A join of a cube, by its index.
+    Join(CubeId, usize),
+    /// The dimension that a range of time without a dimension means.
+    PrimaryTime(DimensionId),
     Dimension(DimensionId),
     Measure(MeasureId),
     Metric(MetricId),
     Model(Arc<str>),
 }
 
-/// Returns the definition of an artifact; `None` if the project does not have it.
-pub(super) fn definition_of(snapshot: &Snapshot, artifact: &ArtifactRef) -> Option<Definition> {
+/// Returns the definition of an artifact in a form; `None` if the project does not have the artifact.
+pub(super) fn definition_of(snapshot: &Snapshot, artifact: &ArtifactRef, form: Form) -> Option<Definition> {
     let first = item_of(snapshot, artifact)?;
-    let walk = Walk { model: &snapshot.model, definitions: &snapshot.definitions, cubes: cubes(&snapshot.definitions) };
+    let (model, definitions) = (&snapshot.model, &snapshot.definitions);
+    let walk = Walk { model, definitions, cubes: cubes(definitions), form };
     let (own_name, own_text, mut open) = walk.describe(&first);
     let mut parts: BTreeMap<String, String> = BTreeMap::new();
     while let Some(item) = open.pop() {
@@ -49,7 +81,8 @@ pub(super) fn definition_of(snapshot: &Snapshot, artifact: &ArtifactRef) -> Opti
             open.extend(below);
         }
     }
-    let mut text = format!("{own_name}\n{own_text}");
+    let form_line = if form == Form::Second { format!("{FORM_LINE}\n") } else { String::new() };
+    let mut text = format!("{own_name}\n{form_line}{own_text}");
     for (name, part) in parts {
         text.push_str(&format!("{name}\n{part}"));
     }
@@ -115,6 +148,7 @@ struct Walk<'s> {
     model: &'s Model,
     definitions: &'s Definitions,
     cubes: HashMap<&'s str, &'s CubeDefinition>,
+    form: Form,
 }
 
 impl<'s> Walk<'s> {
@@ -123,6 +157,11 @@ impl<'s> Walk<'s> {
         match item {
             Item::WholeCube(id) => format!("cube {}", self.model.cube(*id).name),
             Item::Rows(id) => format!("rows of {}", self.model.cube(*id).name),
+            Item::Join(id, index) => {
+                let cube = self.model.cube(*id);
+                format!("join {}.{}", cube.name, self.model.cube(cube.joins[*index].target).name)
+            }
+            Item::PrimaryTime(id) => format!("primary time of {}", self.model.cube(id.cube).name),
             Item::Dimension(id) => format!("dimension {}", member(id.cube, &self.model.dimension(*id).name)),
             Item::Measure(id) => format!("measure {}", member(id.cube, &self.model.measure(*id).name)),
             Item::Metric(id) => format!("metric {}", self.model.metric(*id).name),
@@ -137,6 +176,8 @@ impl<'s> Walk<'s> {
         match item {
             Item::WholeCube(id) => self.whole_cube(self.model.cube(*id), &mut text, &mut below),
             Item::Rows(id) => self.rows(self.model.cube(*id), &mut text, &mut below),
+            Item::Join(id, index) => self.join(self.model.cube(*id), *index, &mut text, &mut below),
+            Item::PrimaryTime(id) => self.primary_time(*id, &mut text, &mut below),
             Item::Dimension(id) => self.dimension(*id, &mut text, &mut below),
             Item::Measure(id) => self.measure(*id, &mut text, &mut below),
             Item::Metric(id) => self.metric(*id, &mut text, &mut below),
@@ -161,16 +202,14 @@ impl<'s> Walk<'s> {
     fn whole_cube(&self, cube: &Cube, text: &mut Lines, below: &mut Vec<Item>) {
         for join in self.line(cube).into_iter().flat_map(|of| &of.joins) {
             text.field("join", &join.name.value);
-            text.field("  cube", join.cube.as_ref().map_or(&join.name.value, |cube| &cube.value));
-            text.field("  relationship", &format!("{:?}", join.relationship).to_lowercase());
-            text.field("  always", if join.always { "true" } else { "false" });
-            text.sql("  on", &join.sql);
+            join_fields(join, "  ", text);
         }
         for segment in self.line(cube).into_iter().flat_map(|of| &of.segments) {
             text.field("segment", &segment.name.value);
             text.sql("  sql", &segment.sql);
         }
         below.push(Item::Rows(cube.id));
+        below.extend(self.primary_time_of(cube.id));
         let index = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let dimension = |at| Item::Dimension(DimensionId { cube: cube.id, index: index(at) });
         let measure = |at| Item::Measure(MeasureId { cube: cube.id, index: index(at) });
@@ -186,18 +225,24 @@ impl<'s> Walk<'s> {
     }
 
     fn dimension(&self, id: DimensionId, text: &mut Lines, below: &mut Vec<Item>) {
-        let (cube, dimension) = (self.model.cube(id.cube), self.model.dimension(id));
-        let line = self.line(cube);
-        let mut all = line.into_iter().flat_map(|of| &of.dimensions);
-        if let Some(own) = all.find(|own| own.name.value == dimension.name) {
+        if let Some(own) = self.own_dimension(id) {
             text.field("type", &format!("{:?}", own.ty).to_lowercase());
             text.sql("sql", &own.sql);
+            if self.form == Form::Second {
+                time_zone(own, text);
+            }
             text.field("primary key", if own.primary_key { "true" } else { "false" });
             let granularities: Vec<&str> = own.granularities.iter().map(|of| of.as_str()).collect();
             text.field("granularities", &granularities.join(", "));
         }
-        refers(&dimension.sql, below);
+        self.refers(id.cube, &self.model.dimension(id).sql, below);
         below.push(Item::Rows(id.cube));
+    }
+
+    fn own_dimension(&self, id: DimensionId) -> Option<&'s DimensionDefinition> {
+        let (cube, dimension) = (self.model.cube(id.cube), self.model.dimension(id));
+        let mut all = self.line(cube).into_iter().flat_map(|of| &of.dimensions);
+        all.find(|own| own.name.value == dimension.name)
     }
 
     fn measure(&self, id: MeasureId, text: &mut Lines, below: &mut Vec<Item>) {
@@ -221,14 +266,15 @@ impl<'s> Walk<'s> {
             own.filters.iter().for_each(|sql| text.sql("filter", sql));
         }
         match &measure.kind {
-            MeasureKind::Number(sql) => refers(sql, below),
+            MeasureKind::Number(sql) => self.refers(id.cube, sql, below),
             MeasureKind::Aggregate(aggregate)
             | MeasureKind::RunningTotal { aggregate, .. }
             | MeasureKind::Rolling { aggregate, .. } => {
-                refers_within(aggregate, below);
+                self.refers_within(id.cube, aggregate, below);
             }
         }
         below.push(Item::Rows(id.cube));
+        below.extend(self.primary_time_of(id.cube));
     }
 
     fn metric(&self, id: MetricId, text: &mut Lines, below: &mut Vec<Item>) {
@@ -259,7 +305,7 @@ impl<'s> Walk<'s> {
                 text.field("filter", &format!("{member} {operator} {}", values.join(", ")));
             }
         }
-        refers(&metric.body, below);
+        self.metric_refers(metric, below);
     }
 }
 
@@ -316,18 +362,23 @@ fn value_text(value: &Value) -> String {
     }
 }
 
-fn refers(sql: &Snippet, below: &mut Vec<Item>) {
-    sql.for_each(&mut |part| match part {
-        SqlPart::Dimension(id) => below.push(Item::Dimension(*id)),
-        SqlPart::Measure(id) => below.push(Item::Measure(*id)),
-        SqlPart::Metric(id) => below.push(Item::Metric(*id)),
-        SqlPart::Aggregate(aggregate) => refers_within(aggregate, below),
-        SqlPart::Text(_) | SqlPart::Column { .. } | SqlPart::User(_) | SqlPart::Divide(..) => {}
-    });
+fn join_fields(join: &JoinDefinition, indent: &str, text: &mut Lines) {
+    text.field(&format!("{indent}cube"), join.cube.as_ref().map_or(&join.name.value, |cube| &cube.value));
+    text.field(&format!("{indent}relationship"), &format!("{:?}", join.relationship).to_lowercase());
+    text.field(&format!("{indent}always"), if join.always { "true" } else { "false" });
+    text.sql(&format!("{indent}on"), &join.sql);
 }
 
-fn refers_within(aggregate: &Aggregate, below: &mut Vec<Item>) {
-    aggregate.argument.iter().chain(&aggregate.filters).for_each(|sql| refers(sql, below));
+fn time_zone(dimension: &DimensionDefinition, text: &mut Lines) {
+    if dimension.ty == DimensionType::Time {
+        text.field(
+            "timezone",
+            match dimension.time {
+                TimeKind::Utc => "utc",
+                TimeKind::WallClock => "none",
+            },
+        );
+    }
 }
 
 #[cfg(test)]

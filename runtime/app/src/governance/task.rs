@@ -67,8 +67,11 @@ impl GovernanceService {
     }
 
     fn due_change(&self, sight: &Sight<'_>, record: &Certification) -> Option<RecordChange> {
-        let present = sight.definitions.get(sight.snapshot, &record.artifact);
         let certified = record.definition.as_ref();
+        let present = match certified {
+            Some(certified) => sight.definitions.get_like(sight.snapshot, &record.artifact, certified),
+            None => sight.definitions.get(sight.snapshot, &record.artifact),
+        };
         // If the project lacks the artifact now, the artifact may return, so no change of its definition is recorded.
         let is_present = present.is_some();
         let has_changed = present.zip(certified).is_some_and(|(now, then)| now.fingerprint != then.fingerprint);

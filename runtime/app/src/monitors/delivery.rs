@@ -2,7 +2,7 @@
 //!
 //! In: deliveries that are due. Out: their states, and the states of channels. A message is sent at least once, and all
 //! attempts carry the same id. A channel that fails is paused for 10 s. Each further failure doubles the pause, up to
-//! an hour; a longer pause that the receiver requests is used instead. A message that is not accepted within 24 hours
+//! an hour. If the receiver requests a pause, that pause is used, from a second to an hour. A message that is not accepted within 24 hours
 //! has failed; it stays stored, and a caller can send it again. A receiver that refuses all messages disables its
 //! channel. Messages to different channels are sent in parallel, so that a slow channel does not delay the others.
 
@@ -33,6 +33,8 @@ const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// The pause of a channel between two messages.
 pub(super) const PACE: SignedDuration = SignedDuration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// The shortest pause that a receiver can request.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(3_600);
 /// The largest random change of a pause, as a share of the pause.
 const SPREAD: f64 = 0.2;
@@ -52,7 +54,8 @@ pub fn after_attempt(due: &DueDelivery, result: Result<(), SendError>, at: Times
         }
         Err(SendError::Temporary { after, .. }) => {
             lane.failures += 1;
-            let pause = pause(lane.failures, spread).max(after.unwrap_or_default()).min(MAX_PAUSE);
+            let requested = after.map(|after| after.clamp(MIN_PAUSE, MAX_PAUSE));
+            let pause = requested.unwrap_or_else(|| pause(lane.failures, spread).min(MAX_PAUSE));
             lane.resumes_at = Some(paused(pause));
             delivery.due_at = paused(pause);
             (delivery.due_at > delivery.expires_at).then_some(DeliveryState::Failed)
@@ -243,10 +246,13 @@ mod tests {
     }
 
     #[test]
-    fn receivers_can_lengthen_the_retry_delay_until_success() {
+    fn receivers_set_the_retry_delay_until_success() {
+        for (requested, pause) in [(3, 3), (0, 1), (86_000, 3_600)] {
+            let failed = after_attempt(&due(), temporary(Some(requested)), at(0), MIDDLE);
+            assert_eq!(failed.lane.resumes_at, Some(at(pause)), "{requested}");
+        }
         let failed = after_attempt(&due(), temporary(Some(120)), at(0), MIDDLE);
         assert_eq!((failed.lane.resumes_at, failed.lane.failures), (Some(at(120)), 1));
-        assert_eq!(after_attempt(&due(), temporary(Some(86_000)), at(0), MIDDLE).lane.resumes_at, Some(at(3_600)));
         let sent = after_attempt(&failed, Ok(()), at(120), MIDDLE);
         assert_eq!((sent.delivery.state, sent.delivery.ended_at), (DeliveryState::Delivered, Some(at(120))));
         assert_eq!((sent.lane.failures, sent.lane.resumes_at), (0, Some(at(121))));

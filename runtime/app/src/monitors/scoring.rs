@@ -19,7 +19,7 @@ use super::{MonitorService, run_of};
 use crate::anomaly::bucket::Bucket;
 use crate::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, series};
 use crate::cron_schedule::CronSchedule;
-use crate::domain::{RequestContext, SeriesValue};
+use crate::domain::{RequestContext, SeriesValue, qualified};
 use crate::metadata;
 use crate::ports::detectors::DetectorKind;
 use crate::ports::monitors::{Monitor, MonitorDefinition, MonitorRound, RunOutcome, ScoredStep};
@@ -115,12 +115,43 @@ impl MonitorService {
             }
             Ok((judged, view)) => round(run_of(now, RunOutcome::Scored, None), Some(judged), Some(view)),
             Err(MonitorError::Store(error)) => return Err(error.into()),
-            Err(error) if is_pause(&error) => {
-                let paused = round(run_of(now, RunOutcome::Paused, Some(failure_text(&error))), None, None);
-                MonitorRound { next_run_at: None, ..paused }
+            Err(error) => {
+                let denied = self.denied_member(&context, &monitor.definition);
+                let denied = denied.map(|member| format!("the owner of the monitor may not query `{member}`"));
+                match denied.or_else(|| is_pause(&error).then(|| failure_text(&error))) {
+                    Some(reason) => {
+                        let paused = round(run_of(now, RunOutcome::Paused, Some(reason)), None, None);
+                        MonitorRound { next_run_at: None, ..paused }
+                    }
+                    None => round(run_of(now, RunOutcome::Failed, Some(failure_text(&error))), None, None),
+                }
             }
-            Err(error) => round(run_of(now, RunOutcome::Failed, Some(failure_text(&error))), None, None),
         })
+    }
+
+    /// Returns a member of a monitor that the project has, and that its policies deny to the owner. Such a member is
+    /// unknown in the owner's queries.
+    fn denied_member(&self, owner: &RequestContext, definition: &MonitorDefinition) -> Option<Arc<str>> {
+        let session = self.ports.queries.session(owner);
+        let model = &session.snapshot().model;
+        let access = Access::of(model, session.caller());
+        let value = definition.value.member();
+        let is_denied = |name: &Arc<str>| {
+            let Some((cube, member)) = name.split_once('.') else { return false };
+            let Some(cube) = model.cube_named(cube) else { return false };
+            cube.member(member).is_some_and(|member| access.is_closed(cube) || !access.offers(member))
+        };
+        let is_denied_metric = |name: &Arc<str>| model.metric_named(name).is_some_and(|id| !access.offers_metric(id));
+        let time = definition.value.cube().and_then(|cube| {
+            let cube = model.cube_named(cube)?;
+            let primary = cube.dimensions.get(cube.primary_time? as usize)?;
+            Some(qualified(&cube.name, &primary.name))
+        });
+        let dimensions = definition.dimensions.iter().map(|name| definition.value.dimension(name));
+        match &definition.value {
+            SeriesValue::Metric(metric) if is_denied_metric(metric) => Some(Arc::clone(metric)),
+            _ => std::iter::once(value).chain(dimensions).chain(time).find(is_denied),
+        }
     }
 
     async fn score(

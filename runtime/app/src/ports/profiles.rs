@@ -23,13 +23,8 @@ pub struct StoredProfile {
 /// The stored profiles. For each cube, fingerprint and range, only the newest profile is stored.
 #[async_trait]
 pub trait ProfileRecords: Send + Sync {
-    /// Returns the newest profile of a cube; with `range`, the newest profile of this range.
-    async fn profile(
-        &self,
-        cube: &str,
-        fingerprint: &str,
-        range: Option<&str>,
-    ) -> Result<Option<StoredProfile>, StoreError>;
+    /// Returns the profile of a range of a cube. The empty range stands for the whole cube.
+    async fn profile(&self, cube: &str, fingerprint: &str, range: &str) -> Result<Option<StoredProfile>, StoreError>;
 
     /// Stores a profile. It replaces the profile of the same cube, fingerprint and range. Deletes all but the newest
     /// `most` profiles.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use terrane_compiler::Access;
-use terrane_compiler::query::DateRange;
+use terrane_compiler::query::{DateRange, QueryError};
 use terrane_compiler::text::nearest::nearest;
 
 use super::{CubeProfile, ProfileChanges, ProfileConfig, ProfileRequest, ProfileTexts, ProfilingService};
@@ -20,6 +20,8 @@ use crate::ports::profiles::{ProfileRecords, StoredProfile};
 use crate::ports::store::StoreError;
 use crate::query::{QueryRunError, QueryService, QuerySession};
 
+/// The range of profiles of all rows.
+const WHOLE_CUBE: &str = "";
 /// The largest number of stored profiles.
 const MAX_STORED: u32 = 2_000;
 /// The largest number of names that an error lists.
@@ -99,10 +101,10 @@ impl ProfileArchive {
     ) -> Result<(Arc<str>, Arc<str>), ProfileError> {
         let (cube, range) = (Arc::clone(wanted.cube), wanted.range);
         // One session, so that the same policies apply to the fingerprint and to the profile.
-        let fingerprint = session.profile_fingerprint(&cube).await?;
+        let fingerprint = self.view_of(session, context, &cube).await?;
         let profile = self.profiling.profile_in(session, context, wanted).await?;
-        let range = range.map(range_text).unwrap_or_default();
-        let before = self.records.profile(&cube, &fingerprint, Some(&range)).await?;
+        let range = range.map_or_else(|| WHOLE_CUBE.to_owned(), range_text);
+        let before = self.records.profile(&cube, &fingerprint, &range).await?;
         let before = before.and_then(|stored| self.texts.summary(&stored.text));
         let now = self.texts.summary(&self.texts.write(&profile, &range, None));
         let changes = before.zip(now).map(|(before, now)| ProfileChanges::between(&before, &now));
@@ -132,7 +134,7 @@ impl ProfileArchive {
             let wanted = ProfileRequest { cube: &cube, range: range.as_ref(), config, dimension: None };
             return self.profile_in(&session, &context, wanted).await;
         };
-        let fingerprint = session.profile_fingerprint(&cube).await?;
+        let fingerprint = self.view_of(&session, &context, &cube).await?;
         let wanted = ProfileRequest { cube: &cube, range: range.as_ref(), config, dimension: Some(dimension) };
         let profile = self.dimension_in(&session, &context, wanted).await?;
         let text = self.texts.dimension(&profile).ok_or_else(|| self.unknown_dimension(request, &cube, dimension))?;
@@ -154,18 +156,19 @@ impl ProfileArchive {
                 return Err(self.unknown_dimension(request, &cube, dimension));
             }
         }
-        Ok(session.profile_fingerprint(&cube).await?)
+        self.view_of(&session, &context, &cube).await
     }
 
-    /// Returns the text of the newest stored profile for the caller's view of a cube.
+    /// Returns the text of the newest stored profile of the whole cube, for the caller's view of the cube. Profiles of
+    /// ranges are stored only for comparison with the next profile of the same range.
     ///
     /// # Errors
     /// [`ProfileError`]
     pub async fn newest(&self, request: &RequestContext, cube: &str) -> Result<Arc<str>, ProfileError> {
         let cube = self.cube(request, cube)?;
         let context = request.with_kind(QueryKind::Profile);
-        let fingerprint = self.queries.session(&context).profile_fingerprint(&cube).await?;
-        match self.records.profile(&cube, &fingerprint, None).await? {
+        let fingerprint = self.view_of(&self.queries.session(&context), &context, &cube).await?;
+        match self.records.profile(&cube, &fingerprint, WHOLE_CUBE).await? {
             Some(stored) => Ok(stored.text),
             None => Err(ProfileError::NotProfiled { cube }),
         }
@@ -198,10 +201,29 @@ impl ProfileArchive {
     ) -> Result<CubeProfile, ProfileError> {
         let (cube, dimension) = (wanted.cube, wanted.dimension.unwrap_or_default());
         let wanted = ProfileRequest { dimension: Some(member_of(cube, dimension)), ..wanted };
-        let profile = self.profiling.profile_in(session, context, wanted).await?;
+        let profile = self.profiling.profile_in(session, context, wanted).await;
+        let profile = profile.map_err(|error| self.of_query(context, cube, error))?;
         match profile.dimension_profiles.is_empty() {
             true => Err(self.unknown_dimension(context, cube, dimension)),
             false => Ok(profile),
+        }
+    }
+
+    /// Returns the fingerprint of the caller's view of a cube.
+    async fn view_of(
+        &self,
+        session: &QuerySession<'_>,
+        context: &RequestContext,
+        cube: &Arc<str>,
+    ) -> Result<Arc<str>, ProfileError> {
+        session.profile_fingerprint(cube).await.map_err(|error| self.of_query(context, cube, error))
+    }
+
+    /// Converts the error of a query. If hooks close all members of a cube to the caller, the cube does not exist.
+    fn of_query(&self, request: &RequestContext, cube: &Arc<str>, error: QueryRunError) -> ProfileError {
+        match error {
+            QueryRunError::Query(QueryError::UnknownCube { .. }) => self.unknown_cube(request, cube),
+            error => error.into(),
         }
     }
 
@@ -215,15 +237,22 @@ impl ProfileArchive {
         ProfileError::UnknownDimension { cube: Arc::clone(cube), name, nearest }
     }
 
-    /// Returns the name of a cube that the caller may see.
+    /// Returns the name of a cube that the caller may see. A cube whose members are all closed to the caller does not
+    /// exist here.
     fn cube(&self, request: &RequestContext, name: &str) -> Result<Arc<str>, ProfileError> {
         let snapshot = self.catalog.snapshot();
         let access = Access::of(&snapshot.model, &request.caller);
-        if let Some(cube) = metadata::cube(&access, name) {
-            return Ok(Arc::clone(&cube.name));
-        }
-        let nearest = named(name, metadata::cubes(&access).map(|cube| &*cube.name));
-        Err(ProfileError::UnknownCube { name: name.chars().take(MAX_NAME).collect(), nearest })
+        let cube = metadata::cube(&access, name).filter(|cube| metadata::has_open_members(&access, cube));
+        cube.map(|cube| Arc::clone(&cube.name)).ok_or_else(|| self.unknown_cube(request, name))
+    }
+
+    fn unknown_cube(&self, request: &RequestContext, name: &str) -> ProfileError {
+        let snapshot = self.catalog.snapshot();
+        let access = Access::of(&snapshot.model, &request.caller);
+        let open = metadata::cubes(&access).filter(|cube| *cube.name != *name);
+        let open = open.filter(|cube| metadata::has_open_members(&access, cube));
+        let nearest = named(name, open.map(|cube| &*cube.name));
+        ProfileError::UnknownCube { name: name.chars().take(MAX_NAME).collect(), nearest }
     }
 }
 

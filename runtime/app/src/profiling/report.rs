@@ -213,12 +213,26 @@ fn insights(answers: &Answers, findings: &[Finding], config: &ProfileConfig) -> 
             evidence: finding.evidence.clone(),
         })
         .collect();
+    if least <= FindingSeverity::Medium {
+        insights.extend(answers.columns.iter().filter_map(type_drift));
+    }
     if least == FindingSeverity::Info {
         insights.extend(spelling_variants(answers, config));
         insights.extend(text_forms(answers, config));
     }
     insights.sort_by_key(|insight| std::cmp::Reverse(insight.severity));
     insights
+}
+
+/// Returns an insight for a dimension whose column's type does not fit.
+fn type_drift(column: &StatisticsColumn) -> Option<Insight> {
+    let mismatch = column.mismatch?;
+    let message = format!(
+        "`{}` is declared as {}, but its column is {}; checks that compare its values were left out",
+        column.name, mismatch.declared, mismatch.found
+    );
+    let insight = of_profile("type_drift", &column.name, message);
+    Some(Insight { severity: FindingSeverity::Medium, ..insight })
 }
 
 /// Returns an insight for each dimension that spells one value in several ways.

@@ -16,6 +16,7 @@ fn column(ty: LogicalType, is_measure: bool) -> StatisticsColumn {
         name: "x".into(),
         title: "X".into(),
         ty,
+        mismatch: None,
         is_measure,
         is_primary_key: false,
         governed: Governed::default(),

@@ -158,7 +158,8 @@ impl QuerySession<'_> {
         range: Option<&DateRange>,
     ) -> Result<Vec<StatisticsColumn>, QueryRunError> {
         let all_of_cube = SemanticQuery { cube: Some(Arc::clone(cube)), ..SemanticQuery::default() };
-        let columns = statistics_columns(&self.without_hooks(), cube).map_err(QueryRunError::from);
+        let columns =
+            statistics_columns(&self.snapshot.profile, &self.without_hooks(), cube).map_err(QueryRunError::from);
         let columns = match columns {
             Ok(columns) if columns.is_empty() => return Ok(columns),
             Ok(columns) => columns,
@@ -172,11 +173,11 @@ impl QuerySession<'_> {
             top: None,
             sample: None,
         };
-        let query = statistics_as_query(&self.snapshot.model, &all)?;
+        let query = self.statistics_query(&all)?;
         let mut recorder = self.recorder(&query, self.context.kind);
         let authorization = self.authorize(&query, &recorder).await;
         let authorization = self.finish(&mut recorder, authorization).await?;
-        Ok(statistics_columns(&authorization.authorized, cube)?)
+        Ok(statistics_columns(&self.snapshot.profile, &authorization.authorized, cube)?)
     }
 
     /// Returns the digest of the caller's view of a cube: its rows, and the columns that the caller may read unmasked,
@@ -189,7 +190,7 @@ impl QuerySession<'_> {
         let values = columns.iter().map(|column| (Some(Arc::clone(&column.name)), Statistic::Values));
         let statistics = std::iter::once((None, Statistic::Rows)).chain(values).collect();
         let query = StatisticsQuery { cube: Arc::clone(cube), range: None, statistics, top: None, sample: None };
-        let semantic = statistics_as_query(&self.snapshot.model, &query)?;
+        let semantic = self.statistics_query(&query)?;
         let mut recorder = self.recorder(&semantic, self.context.kind);
         let authorization = self.authorize(&semantic, &recorder).await;
         let authorization = self.finish(&mut recorder, authorization).await?;
@@ -202,6 +203,11 @@ impl QuerySession<'_> {
         // view.
         let limit = authorization.authorized.limit(u64::MAX, 0).to_le_bytes();
         Ok(hex::encode(secret.tag(b"profile", &[&key.0, &limit])).into())
+    }
+
+    /// Returns a query that reads the same members as a statement of statistics, for the decision of hooks.
+    fn statistics_query(&self, query: &StatisticsQuery) -> Result<SemanticQuery, QueryError> {
+        statistics_as_query(&self.without_hooks().access(), query)
     }
 
     /// Compiles a query without running it, without calling hooks, and without counting it.
@@ -240,7 +246,7 @@ impl QuerySession<'_> {
         query: &StatisticsQuery,
         strategy: &SamplingStrategy,
     ) -> Result<Option<NoSample>, QueryRunError> {
-        let semantic = statistics_as_query(&self.snapshot.model, query)?;
+        let semantic = self.statistics_query(query)?;
         let mut recorder = self.recorder(&semantic, self.context.kind);
         let authorization = self.authorize(&semantic, &recorder).await;
         let authorization = self.finish(&mut recorder, authorization).await?;
@@ -252,7 +258,7 @@ impl QuerySession<'_> {
     /// # Errors
     /// [`QueryRunError`]
     pub async fn profile(&self, query: &StatisticsQuery) -> Result<ResultSet, QueryRunError> {
-        let semantic = statistics_as_query(&self.snapshot.model, query)?;
+        let semantic = self.statistics_query(query)?;
         let mut recorder = self.recorder(&semantic, self.context.kind);
         let rows = match self.authorize(&semantic, &recorder).await {
             Ok(authorization) => match self.compile_profile(query, &authorization, &recorder) {

@@ -42,14 +42,31 @@ pub fn column_mistakes(model: &Model, types: &ColumnTypes, profile: &DialectProf
     mistakes
 }
 
-fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) -> Option<Diagnostic> {
-    let (fitting, wanted) = match dimension.ty {
+/// A dimension whose column has a type that does not fit, in words for messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypeMismatch {
+    /// The declared type, such as `a number`.
+    pub declared: &'static str,
+    /// The type of the column, such as `a string`.
+    pub found: &'static str,
+    /// The type of a dimension over the column.
+    natural: &'static str,
+}
+
+/// Returns the types of a dimension whose column's type does not fit; `None` if it fits or is unknown.
+pub fn dimension_mismatch(dimension: &Dimension, profile: &DialectProfile) -> Option<TypeMismatch> {
+    let (fitting, declared) = match dimension.ty {
         DimensionType::Number => (NUMBERS, "a number"),
         DimensionType::Time => (TIMES, "a time"),
         DimensionType::Boolean => (BOOLEANS, "true or false"),
         DimensionType::String | DimensionType::Geo => return None,
     };
     let (found, natural) = mismatch(dimension.column_type, fitting, profile)?;
+    Some(TypeMismatch { declared, found, natural })
+}
+
+fn of_dimension(cube: &Cube, dimension: &Dimension, profile: &DialectProfile) -> Option<Diagnostic> {
+    let TypeMismatch { declared: wanted, found, natural } = dimension_mismatch(dimension, profile)?;
     let message = format!("dimension `{}.{}` is {wanted}, but its column is not", cube.name, dimension.name);
     let hint = format!("Write `type: {natural}`, or an `sql` that converts it to {wanted}.");
     Some(warning(message, format!("it is {found}"), hint, dimension.sql_span.as_ref().or(dimension.span.as_ref())))

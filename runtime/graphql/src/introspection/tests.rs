@@ -8,7 +8,7 @@ use serde_json::Map;
 use super::*;
 use crate::operation::Operation;
 use crate::response::Response;
-use crate::schema;
+use crate::schema::{self, Modules};
 use crate::settings::GraphQlSettings;
 use crate::shape::TypeTable;
 
@@ -22,8 +22,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let schema = schema::build(ValidationMode::Strict);
-        let types = TypeTable::new(&schema::text(&schema));
+        let schema = schema::build(ValidationMode::Strict, Modules::ALL);
+        let types = TypeTable::new(&schema::text(&schema, Modules::ALL));
         let description = Description::of(&schema).unwrap();
         World { schema, types, description }
     }

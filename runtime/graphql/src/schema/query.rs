@@ -26,6 +26,7 @@ use super::inputs::Question;
 use super::job::Job;
 use super::json::Json;
 use super::lineage::{self, LineageResult, Start};
+use super::modules::{has_cost, has_governance, has_monitors, has_profiles, has_search};
 use super::monitor::{self, Alert, AlertStatus, Detection, Monitor, Severity};
 use super::preaggregation::PreAggregation;
 use super::profile;
@@ -123,6 +124,7 @@ impl Reads {
     }
 
     /// The cubes, members, metrics and values of dimensions that words find, best first.
+    #[graphql(visible = "has_search")]
     #[expect(clippy::too_many_arguments, reason = "the arguments of the field")]
     async fn search(
         &self,
@@ -142,6 +144,7 @@ impl Reads {
     }
 
     /// Suggestions for what a user types, best first.
+    #[graphql(visible = "has_search")]
     async fn autocomplete(
         &self,
         context: &Context<'_>,
@@ -153,6 +156,7 @@ impl Reads {
     }
 
     /// Reads a question in words as a query.
+    #[graphql(visible = "has_search")]
     async fn ask(
         &self,
         context: &Context<'_>,
@@ -166,6 +170,7 @@ impl Reads {
     }
 
     /// Terms of the glossary: the best for `search` first, and otherwise by category and name.
+    #[graphql(visible = "has_governance")]
     async fn glossary_terms(
         &self,
         context: &Context<'_>,
@@ -179,11 +184,13 @@ impl Reads {
 
     /// The newest profile of a cube, as `GET /api/v1/profiling/cubes/{cube_name}/profile` sends it; null if none was
     /// made with the caller's view of the cube.
+    #[graphql(visible = "has_profiles")]
     async fn cube_profile(&self, context: &Context<'_>, cube: String) -> Result<Option<Json>> {
         Ok(profile::newest(context, &cube).await?)
     }
 
     /// The costs of the caller in a period, and the budget.
+    #[graphql(visible = "has_cost")]
     async fn budget_usage(
         &self,
         context: &Context<'_>,
@@ -194,6 +201,7 @@ impl Reads {
     }
 
     /// Changes that would make the caller's queries cheaper; with `admin` those of all callers.
+    #[graphql(visible = "has_cost")]
     async fn recommendations(
         &self,
         context: &Context<'_>,
@@ -206,11 +214,13 @@ impl Reads {
     }
 
     /// The monitors that the caller may see, by name.
+    #[graphql(visible = "has_monitors")]
     async fn monitors(&self, context: &Context<'_>) -> Result<Vec<Monitor>> {
         Ok(monitor::monitors(context).await?)
     }
 
     /// Anomalous steps of measures that the caller sees as the monitors' owners do, newest step first.
+    #[graphql(visible = "has_monitors")]
     async fn detections(
         &self,
         context: &Context<'_>,
@@ -224,6 +234,7 @@ impl Reads {
     }
 
     /// Alerts of measures that the caller sees as the monitors' owners do, newest first.
+    #[graphql(visible = "has_monitors")]
     async fn alerts(
         &self,
         context: &Context<'_>,
@@ -236,6 +247,7 @@ impl Reads {
     }
 
     /// Messages about alerts of the monitors that the caller may change, newest first.
+    #[graphql(visible = "has_monitors")]
     async fn deliveries(
         &self,
         context: &Context<'_>,

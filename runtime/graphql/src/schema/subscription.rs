@@ -17,6 +17,7 @@ use terrane_wire::{Audience, ErrorBody};
 
 use super::inputs::Question;
 use super::job::Job;
+use super::modules::has_monitors;
 use super::monitor::{self, Alert, Severity};
 use super::preaggregation::PreAggregation;
 use super::question::question_field;
@@ -69,6 +70,7 @@ impl States {
 
     /// Alerts of measures that the caller sees as the monitors' owners do: the newest 1,000 open ones at once, oldest
     /// first, and then each of these and of the newest 1,000 alerts that is triggered or changes.
+    #[graphql(visible = "has_monitors")]
     async fn alerts(
         &self,
         context: &Context<'_>,

@@ -6,10 +6,9 @@ use terrane_wire::Code;
 
 use super::*;
 use crate::operation::Operation;
-use crate::schema;
 
 fn read(text: &str, variables: serde_json::Value, settings: &GraphQlSettings) -> Result<Operation, Refusal> {
-    let types = TypeTable::new(&schema::text(&schema::build(async_graphql::ValidationMode::Strict)));
+    let types = TypeTable::new(&crate::schema_text());
     let serde_json::Value::Object(variables) = variables else { panic!("no object") };
     Operation::read(text, None, variables, settings, &types)
 }

@@ -427,12 +427,16 @@ pub fn run_from_wire(body: &[u8]) -> Result<Option<ScoredRange>, FieldError> {
 /// Names the parameter that is invalid.
 pub fn detections_from_parameters(query: &str) -> Result<(Option<String>, DetectionFilter), FieldError> {
     let (mut monitor_id, mut filter) = (None, DetectionFilter { limit: DEFAULT_LIMIT, ..DetectionFilter::default() });
+    let mut end_date = String::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let path = Path::ROOT.field(&name);
         match &*name {
             "monitor_id" => monitor_id = Some(value.into_owned()),
             "start_date" => filter.from_ms = Some(date(&value, &path)?),
-            "end_date" => filter.before_ms = Some(date(&value, &path)?.saturating_add(DAY_MS)),
+            "end_date" => {
+                filter.before_ms = Some(date(&value, &path)?.saturating_add(DAY_MS));
+                end_date = value.into_owned();
+            }
             "min_severity" => filter.min_severity = Some(severity(&value, &path)?),
             "limit" => filter.limit = limit(&value, &path)?,
             // The caller's credential, which every route accepts.
@@ -443,7 +447,7 @@ pub fn detections_from_parameters(query: &str) -> Result<(Option<String>, Detect
     if let (Some(from), Some(before)) = (filter.from_ms, filter.before_ms)
         && before <= from
     {
-        return Err(Path::ROOT.field("end_date").invalid_value("a day before `start_date`", "a day on or after it,"));
+        return Err(Path::ROOT.field("end_date").invalid_value(&end_date, "a day on or after `start_date`"));
     }
     Ok((monitor_id, filter))
 }

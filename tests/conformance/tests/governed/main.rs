@@ -9,6 +9,7 @@
 mod breaking;
 mod bulk;
 mod catalog;
+mod definitions;
 mod transfer;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -361,6 +361,48 @@ fn callers_see_what_their_own_view_shows() {
 }
 
 #[test]
+fn monitor_pauses_when_its_owner_loses_a_member() {
+    const NARROWED: &str =
+        "policies:\n  - {name: narrowed, cubes: [orders], when: {roles: [narrowed]}, deny: [revenue, secret]}\n";
+    let shop = Shop::of(Scratch::empty().with("cubes/orders.yml", CUBE).with("policies/narrowed.yml", NARROWED));
+    let mut of_revenue = definition();
+    (of_revenue["measure_name"], of_revenue["sensitivity"]) = (json!("revenue"), Value::Null);
+    let mut by_secret = definition();
+    by_secret["dimensions"] = json!(["secret"]);
+    let ids = [of_revenue, by_secret, definition()].map(|definition| {
+        let (status, monitor) = shop.ask("boss", "POST", MONITORS, Some(&definition));
+        assert_eq!(status, 201, "{monitor}");
+        // A monitor answers the sensitivity that it uses.
+        assert!(monitor["sensitivity"].is_number(), "{monitor}");
+        monitor["id"].as_str().unwrap().to_owned()
+    });
+    let auth = |command: &[&str], arguments: &[&str]| {
+        Program::new(BINARY, command, shop.project.path()).arguments(arguments).run().unwrap()
+    };
+    let keys: Value = serde_json::from_str(&auth(&["auth", "list-keys"], &["--json"]).stdout).unwrap();
+    let keys = keys.as_array().or(keys["keys"].as_array()).unwrap();
+    let key = keys.iter().find(|key| key["name"] == "boss").unwrap();
+    let id = key["id"].as_str().or(key["key_id"].as_str()).unwrap();
+    let changed = auth(&["auth", "change-key", id], &["--roles", "narrowed"]);
+    assert_eq!(changed.code, Some(0), "{changed:?}");
+    let range = json!({"from": "2024-03-01", "to": "2024-03-30"});
+    for (id, outcome, member) in
+        [(&ids[0], "paused", "`orders.revenue`"), (&ids[1], "paused", "`orders.secret`"), (&ids[2], "scored", "")]
+    {
+        let path = format!("{MONITORS}/{id}/run");
+        // The server reads credentials again after some seconds.
+        let run = (0..100)
+            .map(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                shop.ask("boss", "POST", &path, Some(&range)).1
+            })
+            .find(|run| run["outcome"] == outcome);
+        let run = run.unwrap_or_else(|| panic!("{outcome}: {}", shop.ask("boss", "POST", &path, Some(&range)).1));
+        assert!(run["message"].as_str().unwrap_or_default().contains(member), "{run}");
+    }
+}
+
+#[test]
 fn invalid_definitions_name_their_field() {
     let shop = Shop::new();
     let cases = [

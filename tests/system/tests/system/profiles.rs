@@ -38,7 +38,15 @@ const SAMPLED: &str = r#"cubes:
     measures:
       - {name: count, type: count}
 "#;
+/// A cube whose members are all denied to sellers.
+const CLOSED: &str = r#"cubes:
+  - name: secrets
+    sql: "SELECT 1 AS id"
+    dimensions: [{name: id, type: number, sql: id, primary_key: true}]
+    measures: [{name: hushed, type: count}]
+"#;
 const POLICIES: &str = r#"policies:
+  - {name: closed, cubes: [secrets], when: {roles: [seller]}, deny: [id, hushed]}
   - {name: many, cubes: [many], when: {roles: [seller]}, row_filter: "{many}.region = {{ user.attributes.region }}"}
   - {name: region, cubes: [orders], when: {roles: [seller]}, row_filter: "{orders}.region = {{ user.attributes.region }}"}
   - {name: secret, cubes: [orders], when: {roles: [seller]}, deny: [secret]}
@@ -63,7 +71,7 @@ struct Shop {
 impl Shop {
     fn new() -> Shop {
         let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBE);
-        let project = project.with("cubes/sampled.yml", SAMPLED);
+        let project = project.with("cubes/sampled.yml", SAMPLED).with("cubes/closed.yml", CLOSED);
         let project = project.with("policies/orders.yml", POLICIES).with("orders.csv", ROWS);
         let keys = CALLERS.into_iter().map(|(name, role, region)| (name, key(&project, name, role, region))).collect();
         let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
@@ -140,6 +148,38 @@ fn callers_read_profiles_of_their_own_view_only() {
 }
 
 #[test]
+fn cube_without_open_members_does_not_exist() {
+    let shop = Shop::new();
+    let (all, eu) = (shop.key("all"), shop.key("eu"));
+    let of = |cube: &str| {
+        [
+            ("POST", format!("/api/v1/profiling/cubes/{cube}/profile")),
+            ("GET", format!("/api/v1/profiling/cubes/{cube}/profile")),
+            ("GET", format!("/api/v1/profiling/cubes/{cube}/quality-score")),
+            ("POST", format!("/api/v1/profiling/dimensions/{cube}/id/profile")),
+        ]
+    };
+    for ((method, path), (_, unknown)) in of("secrets").into_iter().zip(of("secretx")) {
+        let (status, closed) = shop.ask(&eu, method, &path, None);
+        assert_eq!((status, &closed["error"]["code"]), (404, &json!("NOT_FOUND")), "{path} {closed}");
+        assert!(!closed.to_string().contains("hushed"), "{closed}");
+        let (_, unknown) = shop.ask(&eu, method, &unknown, None);
+        let without_name = |body: &Value| body["error"]["message"].as_str().unwrap().replace("secretx", "secrets");
+        assert_eq!(without_name(&closed), without_name(&unknown));
+        let details = |body: &Value| (body["error"]["details"].clone(), body["error"]["code"].clone());
+        let (mut of_closed, mut of_unknown) = (details(&closed), details(&unknown));
+        for nearest in [&mut of_closed.0["nearest"], &mut of_unknown.0["nearest"]] {
+            nearest.as_array_mut().unwrap().sort_by_key(Value::to_string);
+        }
+        assert_eq!(of_closed, of_unknown);
+    }
+    let query = json!({"query": "{ cubeProfile(cube: \"secrets\") }"});
+    let (_, closed) = shop.ask(&eu, "POST", "/graphql", Some(&query));
+    assert_eq!(closed["errors"][0]["extensions"]["code"], json!("NOT_FOUND"), "{closed}");
+    assert_eq!(shop.ask(&all, "POST", &of("secrets")[0].1, None).0, 200);
+}
+
+#[test]
 fn profile_is_compared_with_the_one_before() {
     let shop = Shop::new();
     let key = shop.key("all");
@@ -147,6 +187,8 @@ fn profile_is_compared_with_the_one_before() {
     assert_eq!(shop.ask(&key, "POST", PROFILE, Some(&range)).0, 200);
     let rows = format!("{ROWS}5,ASIA,HIDDEN-5,2024-03-01,\n");
     std::fs::write(shop.project.path().join("orders.csv"), rows).unwrap();
+    // A profile of a range does not replace the newest profile of the cube.
+    assert_eq!(shop.ask(&key, "GET", PROFILE, None).0, 404);
     // The profile of another range has no previous profile for comparison.
     let (_, other) = shop.ask(&key, "POST", PROFILE, None);
     assert_eq!((&other["row_count"], &other["changes"]), (&json!(5), &Value::Null), "{other}");
@@ -156,6 +198,44 @@ fn profile_is_compared_with_the_one_before() {
     let region = columns.iter().find(|column| column["name"].as_str().unwrap().ends_with("region")).unwrap();
     assert_eq!((&region["kind"], &region["new_values"]), (&json!("changed"), &json!(["ASIA"])), "{region}");
     assert_eq!(region["distinct_count"], json!({"before": 2, "now": 3}));
+    let empty = json!({"filters": {"date_range": {"start": "1999-01-01", "end": "1999-01-02"}}});
+    assert_eq!(shop.ask(&key, "POST", PROFILE, Some(&empty)).1["row_count"], 0);
+    assert_eq!(shop.ask(&key, "GET", PROFILE, None), (200, other.clone()));
+    let score = shop.ask(&key, "GET", SCORE, None).1;
+    assert!(score["overall_quality_score"].is_number(), "{score}");
+}
+
+#[test]
+fn column_of_another_type_loses_only_its_own_checks() {
+    const DRIFTED: &str = r#"cubes:
+  - name: drifted
+    sql: "SELECT i AS id, 'x' || i AS word, DATE '2024-01-01' AS day, true AS flag FROM range(30) AS numbers(i)"
+    measures: [{name: count, type: count}]
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: number_word, type: number, sql: word}
+      - {name: number_day, type: number, sql: day}
+      - {name: number_flag, type: number, sql: flag}
+      - {name: boolean_word, type: boolean, sql: word}
+      - {name: time_word, type: time, sql: word}
+      - {name: word, type: string, sql: word}
+"#;
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/drifted.yml", DRIFTED);
+    let run = Program::new(BINARY, &["profile"], project.path()).arguments(&["drifted", "--json"]).run().unwrap();
+    let made: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run:?}"));
+    assert!(made["overall_quality_score"].is_number(), "{made}");
+    let insights = made["insights"].as_array().unwrap();
+    let named = |code: &str| {
+        let found = insights.iter().filter(|insight| insight["code"] == code);
+        found.map(|insight| insight["column"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(named("check_unavailable").is_empty(), "{made}");
+    let drifted = ["number_word", "number_day", "number_flag", "boolean_word", "time_word"];
+    assert_eq!(named("type_drift"), drifted, "{made}");
+    for name in drifted {
+        let column = dimension(&made, name);
+        assert_eq!((&column["null_count"], &column["mean"]), (&json!(0), &Value::Null), "{column}");
+    }
 }
 
 #[test]
@@ -178,11 +258,7 @@ fn invalid_requests_of_profiles_name_the_field() {
         assert_eq!((status, &error["code"], &error["details"]["field"]), (400, &json!("INVALID_QUERY"), &json!(field)));
     }
     let (status, refused) = shop.ask(&key, "POST", "/api/v1/profiling/cubes/order/profile", None);
-    assert_eq!(
-        (status, &refused["error"]["details"]["nearest"]),
-        (404, &json!(["orders", "many", "keyless"])),
-        "{refused}"
-    );
+    assert_eq!((status, &refused["error"]["details"]["nearest"][0]), (404, &json!("orders")), "{refused}");
     assert_eq!(shop.ask(&key, "GET", &format!("{PROFILE}?include_histograms=1"), None).0, 400);
     let (_, sampled) = shop.ask(&key, "POST", PROFILE, Some(&json!({"config": {"sample_size": 10}})));
     // Fewer rows than requested are all read.

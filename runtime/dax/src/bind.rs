@@ -6,6 +6,7 @@
 mod call;
 mod expression;
 mod filter;
+mod groups;
 mod table;
 
 use std::collections::HashSet;

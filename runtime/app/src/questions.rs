@@ -4,7 +4,8 @@
 //! the members that metadata lists for the caller, so names of other members are in no answer and no choice. A word
 //! that is not a name may be a value. Such words are looked up among the values of dimensions with `meta.searchable`:
 //! in the list that searches use for the caller, or by a query of the caller, to which the caller's policies and limits
-//! apply. A query is compiled for the caller before it is returned. It is run only if the caller requests rows. Not here: formats.
+//! apply. A query is compiled for the caller before it is returned. It is run only if the caller requests rows. Not
+//! here: formats.
 //!
 //! ```text
 //! question ─▶ grammar ─▶ query that compiles ───────────────────────▶ answer
@@ -159,13 +160,18 @@ impl QuestionService {
             values = Arc::new(lookups.values(&reading).await?);
             reading = grammar.read(&values, today).await?;
         }
-        // The newest row is a query of the caller; if policies forbid it, its date is unknown.
-        if (reading.is_dated || reading.is_relative())
-            && let Some(newest) = lookups.newest(&reading).await?
-        {
-            if reading.is_dated {
+        // The date of the newest row comes from a query of the caller. If policies forbid the query, the date is
+        // unknown.
+        if reading.is_dated {
+            if let Some(newest) = lookups.newest(&reading).await? {
                 reading = grammar.read(&values, newest.min(today)).await?;
+                reading.note_end_of_data(newest, today);
             }
+        } else if reading.is_relative()
+            && lookups.has_newest_of_time(&reading)
+            // The note is not needed for an answer.
+            && let Ok(Some(newest)) = lookups.newest(&reading).await
+        {
             reading.note_end_of_data(newest, today);
         }
         let answer = if reading.clarifications.is_empty() {

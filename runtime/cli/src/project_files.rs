@@ -25,8 +25,8 @@ const MAX_TOTAL_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_DEPTH: usize = 16;
 /// The folders of a project that contain no definitions.
 const OTHER_FOLDERS: [&str; 3] = ["data", "plugins", TESTS];
-/// The names of folders and files whose contents the state database or the settings have, each with the way to create
-/// them.
+/// Folders and files that a project does not read, because the state database or the settings contain their
+/// definitions; each with a hint.
 const STORED_ELSEWHERE: [(&str, &str); 3] = [
     ("monitors", "Create monitors with POST /api/v1/anomaly/monitors."),
     ("glossary", "Import terms with `terrane governance import`."),
@@ -112,7 +112,7 @@ impl ProjectFolder {
             walk.start(name);
         }
         walk.misnamed(folders);
-        walk.stored_elsewhere();
+        walk.stored_elsewhere(folders);
         (walk.tree, walk.diagnostics)
     }
 
@@ -182,16 +182,12 @@ impl<'a> Walk<'a> {
     /// Reports folders that are not read although their names resemble the name of a folder that is read. A folder that
     /// may contain policies is an error, because without its policies callers would see protected rows.
     fn misnamed(&mut self, folders: &Folders) {
-        let plain = |name: &str| name.trim_start_matches("./").trim_end_matches('/').to_owned();
         let read = [&folders.sources, &folders.models, &folders.cubes, &folders.metrics, &folders.policies];
         let (read, policies) = (read.map(|name| plain(name)), plain(&folders.policies));
-        let is_read = |name: &str| {
-            let is_in = |path: &String| path == "." || path.is_empty() || path.split('/').next() == Some(name);
-            OTHER_FOLDERS.contains(&name) || read.iter().any(is_in)
-        };
+        let is_stored = |name: &str| STORED_ELSEWHERE.iter().any(|(stored, _)| *stored == name);
         let names = self.dir.read_dir(".").into_iter().flatten().take(MAX_ENTRIES).flatten();
         let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.retain(|name| !name.starts_with('.') && !is_read(name));
+        names.retain(|name| !name.starts_with('.') && !is_read(folders, name) && !is_stored(name));
         names.sort_unstable();
         for name in names {
             let known = read.iter().map(String::as_str).chain([TESTS]);
@@ -211,8 +207,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Reports definitions that are not a part of a project's files.
-    fn stored_elsewhere(&mut self) {
-        for (name, hint) in STORED_ELSEWHERE {
+    fn stored_elsewhere(&mut self, folders: &Folders) {
+        for (name, hint) in STORED_ELSEWHERE.into_iter().filter(|(name, _)| !is_read(folders, name)) {
             let Ok(metadata) = self.dir.metadata(name) else { continue };
             let (what, code) =
                 if metadata.is_dir() { ("folder", Code::FolderNotRead) } else { ("file", Code::FileNotRead) };
@@ -301,6 +297,17 @@ impl<'a> Walk<'a> {
             Err(diagnostic) => self.diagnostics.push(diagnostic),
         }
     }
+}
+
+fn plain(path: &str) -> String {
+    path.trim_start_matches("./").trim_end_matches('/').to_owned()
+}
+
+/// Returns whether a folder of a project's root contains files that are read, or is known to contain other files.
+fn is_read(folders: &Folders, name: &str) -> bool {
+    let read = [&folders.sources, &folders.models, &folders.cubes, &folders.metrics, &folders.policies];
+    let is_in = |path: &str| path == "." || path.is_empty() || path.split('/').next() == Some(name);
+    OTHER_FOLDERS.contains(&name) || read.iter().any(|path| is_in(&plain(path)))
 }
 
 fn has_known_ending(name: &str) -> bool {

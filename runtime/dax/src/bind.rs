@@ -313,9 +313,9 @@ impl<'q> Binder<'q> {
         bound
     }
 
-    /// Returns whether an expression turns the current rows into filters. Reports rows of KEEPFILTERS: filters of
-    /// their columns would have to stay.
-    fn has_transition(&mut self, place: Place) -> bool {
+    /// Checks that the current rows can become filters, and returns whether there are any. Rows of KEEPFILTERS cannot,
+    /// because the filters of their columns would have to stay.
+    fn check_transition(&mut self, place: Place) -> bool {
         if self.visible_scopes().any(|(_, scope)| scope.keeps_filters) {
             let construct = "a measure or CALCULATE in the rows of KEEPFILTERS".into();
             self.problem(ProblemKind::NotSupported { construct }, place);

@@ -6,7 +6,6 @@
 //! apply. Everything else is computed here, on rows in memory. Not here: SQL, running queries.
 
 mod aggregate;
-mod behind;
 mod budget;
 mod call;
 mod context;
@@ -18,6 +17,7 @@ mod environment;
 mod expansion;
 mod filter;
 mod format;
+mod key_filters;
 mod measure;
 mod operators;
 mod relationships;

@@ -58,6 +58,15 @@ pub enum Expected {
     EndOfExpression,
 }
 
+/// The function that is proposed for a column without a current row that has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnProposal {
+    /// RELATED, because the current row determines the value.
+    Related,
+    /// An aggregate, by its name.
+    Aggregate(&'static str),
+}
+
 /// The form of an expression, as messages name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpressionForm {
@@ -110,8 +119,8 @@ pub enum ProblemKind {
     UnknownBareName {
         name: Arc<str>,
         nearest: Vec<Arc<str>>,
-        /// The DAX for a name that SQL would write like this.
-        written: Option<Arc<str>>,
+        /// The DAX expression for a name in the syntax of SQL.
+        equivalent: Option<Arc<str>>,
     },
     #[error("unknown relationship between {} and {}", columns[0], columns[1])]
     UnknownRelationship { columns: [Arc<str>; 2] },
@@ -156,12 +165,8 @@ pub enum ProblemKind {
     RowLength { expected: usize, found: usize },
 
     #[error("a single value of `{column}` cannot be determined")]
-    NoRowContext {
-        column: Arc<str>,
-        /// The function to propose: RELATED if the current row determines the value, and otherwise an aggregate.
-        function: &'static str,
-    },
-    #[error("{function} needs a column, found an expression")]
+    NoRowContext { column: Arc<str>, proposal: ColumnProposal },
+    #[error("expected a column in {function}, found an expression")]
     AggregatedExpression { function: &'static str },
     #[error("a filter of several tables: {}", tables.join(", "))]
     FilterOfSeveralTables { tables: Vec<Arc<str>> },
@@ -291,7 +296,7 @@ impl Problem {
             Kind::QuotedVariable { .. } => "Use a name of letters, digits and `_` without quotes.".to_owned(),
             Kind::StartWithoutOrder => "Add `ORDER BY` before `START AT`.".to_owned(),
             Kind::TooManyStartValues { .. } => "Give at most one value for each key of `ORDER BY`.".to_owned(),
-            Kind::UnknownBareName { written: Some(written), .. } => format!("Write `{written}`."),
+            Kind::UnknownBareName { equivalent: Some(equivalent), .. } => format!("Write `{equivalent}`."),
             Kind::UnknownTable { name, nearest }
             | Kind::UnknownMember { name, nearest, .. }
             | Kind::UnknownBareMember { name, nearest }
@@ -320,7 +325,7 @@ impl Problem {
                 "Use a table, or make one with VALUES, ROW or `{…}`.".to_owned()
             }
             Kind::WrongShape { expected: ExpressionForm::Column, found: ExpressionForm::Scalar } => {
-                "Use a column. A measure is aggregated already.".to_owned()
+                "Use a column of a table, such as `Table[Column]`. A measure needs no aggregation.".to_owned()
             }
             Kind::WrongShape { expected, .. } => format!("Use {expected}."),
             Kind::ScalarEvaluated { text: Some(text) } => format!("Use ROW or write `EVALUATE {{ {text} }}`."),
@@ -340,8 +345,8 @@ impl Problem {
             }
             Kind::GroupAfterFilter { .. } => "Write all group columns before the filter tables.".to_owned(),
             Kind::RowLength { .. } => "Give each row the same number of values.".to_owned(),
-            Kind::NoRowContext { column, function: "RELATED" } => format!("Use RELATED({column})."),
-            Kind::NoRowContext { column, function } => {
+            Kind::NoRowContext { column, proposal: ColumnProposal::Related } => format!("Use RELATED({column})."),
+            Kind::NoRowContext { column, proposal: ColumnProposal::Aggregate(function) } => {
                 format!("Aggregate it, for example {function}({column}), or use SELECTEDVALUE({column}).")
             }
             Kind::AggregatedExpression { function } => format!("Use {function}X(table, expression)."),

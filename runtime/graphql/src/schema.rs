@@ -1,8 +1,7 @@
 //! The schema: its roots, types and inputs, and the state of one request.
 //!
 //! In: use cases, and the caller of each request. Out: the schema, which is the same for every project, except for
-//! modules that are switched off. Resolvers only
-//! translate; they never decide what a caller may see or do.
+//! modules that are switched off. Resolvers only translate; they never decide what a caller may see or do.
 
 mod ask;
 mod cost;

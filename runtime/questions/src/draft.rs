@@ -190,8 +190,8 @@ impl Interpretation {
         self.relative_range().is_some_and(|words| times::relative_start(words, Date::MAX).is_some())
     }
 
-    /// States in the interpretation that the range of time begins after the newest data, if it does. The rows of such a query
-    /// are empty, although the question is clear.
+    /// States in the interpretation that the range of time begins after the newest data, if it does. The rows of such a
+    /// query are empty, although the question is clear.
     pub fn note_end_of_data(&mut self, newest: Date, today: Date) {
         let Some(words) = self.relative_range().cloned() else { return };
         if times::relative_start(&words, today).is_none_or(|start| start <= newest) {

@@ -186,7 +186,8 @@ impl Language {
         self.sum_verbs.get(word).map(Vec::as_slice)
     }
 
-    /// Returns the stem of the unit that an abbreviation in lower case stands for after a number, such as `hour` for `h`.
+    /// Returns the stem of the unit that an abbreviation in lower case stands for after a number, such as `hour` for
+    /// `h`.
     pub(crate) fn unit_suffix(&self, word: &str) -> Option<&str> {
         self.unit_suffixes.get(word).map(String::as_str)
     }

@@ -250,8 +250,8 @@ impl Vocabulary {
         })
     }
 
-    /// Returns the phrases that consist of exactly these stems, in any order. A filler word ends a match only if it ends the
-    /// phrase: `air time in` is not `time in air`.
+    /// Returns the phrases that consist of exactly these stems, in any order. A filler word ends a match only if it
+    /// ends the phrase: `air time in` is not `time in air`.
     fn phrases_of(&self, stems: &[&str]) -> Vec<&Phrase> {
         let mut wanted = stems.to_vec();
         wanted.sort_unstable();
@@ -347,8 +347,8 @@ impl Vocabulary {
         nearest(stem, self.by_stem.keys().map(String::as_str))
     }
 
-    /// Returns the members with a word in their names that differs from a word in lower case by few letters, the nearest
-    /// first.
+    /// Returns the members with a word in their names that differs from a word in lower case by few letters, the
+    /// nearest first.
     pub(crate) fn near(&self, word: &str, language: &Language) -> Vec<usize> {
         let stem = language.stem(word);
         let length = stem.chars().count();

@@ -1,7 +1,7 @@
 //! Compares the spellings of words and values.
 //!
-//! In: words of a question, and known words. Out: a common spelling, and the known words that a word with a typing mistake
-//! means.
+//! In: words of a question, and known words. Out: a common spelling, and the known words that a word with a typing
+//! mistake means.
 //!
 //! A word is near to a known word by the rule of searches ([`typing_mistakes`]). A search shows all near words, but a
 //! question takes one of them, so it corrects fewer words:
@@ -62,8 +62,8 @@ pub(crate) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> O
     }
 }
 
-/// Returns the known stem of which a word in lower case is a form with a typing mistake, if there is exactly one: `fine` for
-/// `fnies`. Letters are swapped, or in longer words one letter is missing or additional.
+/// Returns the known stem of which a word in lower case is a form with a typing mistake, if there is exactly one:
+/// `fine` for `fnies`. Letters are swapped, or in longer words one letter is missing or additional.
 pub(crate) fn nearest_form<'w>(
     word: &str,
     language: &Language,
@@ -93,8 +93,8 @@ pub(crate) fn nearest_form<'w>(
     Some(only)
 }
 
-/// Returns the only known word from which a short word differs by one typing mistake. The caller checks the words around
-/// it.
+/// Returns the only known word from which a short word differs by one typing mistake. The caller checks the words
+/// around it.
 pub(crate) fn nearest_short<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let is_near = |other: &&str| other.chars().next() == word.chars().next() && strsim::osa_distance(other, word) == 1;
     let mut near = known.filter(is_near);
@@ -117,7 +117,8 @@ fn is_swapped(word: &str, other: &str) -> bool {
 /// The largest number of characters by which a word and a stem differ.
 const MAX_ENDING_CHARS: usize = 4;
 
-/// Returns the beginning and the end of a word. A typing mistake leaves one of them unchanged, unless it is in the middle.
+/// Returns the beginning and the end of a word. A typing mistake leaves one of them unchanged, unless it is in the
+/// middle.
 pub(crate) fn fragments(word: &str) -> Vec<String> {
     let chars: Vec<char> = word.chars().collect();
     if chars.len() < MIN_FUZZY_CHARS || !chars.iter().all(|c| c.is_alphabetic()) {

@@ -133,7 +133,8 @@ pub(crate) fn newest_complete(newest: Date, unit: &str) -> Option<String> {
     })
 }
 
-/// Returns the first day of a range that depends on today, such as `last month` and `last 7 days`; `None` for other ranges.
+/// Returns the first day of a range that depends on today, such as `last month` and `last 7 days`; `None` for other
+/// ranges.
 pub(crate) fn relative_start(words: &str, today: Date) -> Option<Date> {
     let (direction, rest) = match words {
         "today" => return Some(today),
@@ -202,8 +203,8 @@ fn one_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calend
     Some(FoundTime { is_dated: moment.year.is_none(), ..between(length + inner, first, last) })
 }
 
-/// Reads a time after a word that also has another meaning: a day after `by`, `to` and `up to`, which is the end of a range,
-/// and a time after the German `nach`. A number of rows, as in `up to 2000`, is not a time.
+/// Reads a time after a word that also has another meaning: a day after `by`, `to` and `up to`, which is the end of a
+/// range, and a time after the German `nach`. A number of rows, as in `up to 2000`, is not a time.
 fn ambiguous_end(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calendar<'_>) -> Option<FoundTime> {
     let language = calendar.language;
     let word = &tokens[0].lower;
@@ -255,8 +256,8 @@ fn two_ended(tokens: &[Token], length: usize, meaning: Meaning, calendar: Calend
     }
 }
 
-/// Returns whether the tokens begin with a word that leaves a range open, as in `from June on`. In `from June on route 5`,
-/// the word belongs to the words behind it.
+/// Returns whether the tokens begin with a word that leaves a range open, as in `from June on`. In
+/// `from June on route 5`, the word belongs to the words behind it.
 fn is_onward(tokens: &[Token], language: &Language) -> bool {
     let Some((first, rest)) = tokens.split_first() else { return false };
     let is_last = rest.first().is_none_or(|next| next.kind == TokenKind::Comma)

@@ -9,8 +9,8 @@ const MIN_CHARS_OF_ONE_MISTAKE: usize = 4;
 /// The length in characters from which a word may have two typing mistakes.
 const MIN_CHARS_OF_TWO_MISTAKES: usize = 8;
 
-/// Returns the number of typing mistakes that make a word of another one, or `None` if they are different words. Both are
-/// in lower case.
+/// Returns the number of typing mistakes that make a word of another one, or `None` if they are different words. Both
+/// are in lower case.
 pub fn typing_mistakes(typed: &str, word: &str) -> Option<usize> {
     let allowed = allowed_mistakes(typed);
     // The distance is at least the difference of the lengths, and much slower.

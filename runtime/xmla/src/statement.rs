@@ -67,12 +67,21 @@ impl Statement {
     }
 }
 
-/// Returns whether a statement is `REFRESH CUBE [name]`, with which clients drop their own cache. It has no rows, and
-/// nothing to do here.
+/// Returns whether a statement is `REFRESH CUBE [name]`, which clients send after they drop their cache. The server has
+/// no cache to refresh, so the result is empty.
 fn is_refresh(text: &str) -> bool {
-    let mut words = text.split_whitespace();
-    let is_next = |word: Option<&str>, expected: &str| word.is_some_and(|word| word.eq_ignore_ascii_case(expected));
-    is_next(words.next(), "REFRESH") && is_next(words.next(), "CUBE") && words.next().is_some()
+    let after = |text: &str, word: &str| -> Option<String> {
+        let (first, rest) = text.split_at_checked(word.len())?;
+        let is_word = first.eq_ignore_ascii_case(word) && rest.starts_with(char::is_whitespace);
+        is_word.then(|| rest.trim_start().to_owned())
+    };
+    let Some(name) = after(text.trim(), "REFRESH").and_then(|rest| after(&rest, "CUBE")) else { return false };
+    let name = name.trim_end_matches(';').trim_end();
+    match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        // A bracket in a name is written twice.
+        Some(inner) => !inner.is_empty() && !inner.replace("]]", "").contains(']'),
+        None => !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_'),
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

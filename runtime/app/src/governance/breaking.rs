@@ -9,7 +9,7 @@ use std::sync::Arc;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model::Member;
 
-use super::definition::{Form, definition_of};
+use super::definition::{DefinitionFormat, definition_of};
 use super::diff::{DiffMark, diff};
 use super::transfer::RecordSet;
 use crate::catalog::Snapshot;
@@ -38,8 +38,8 @@ fn breaking_change(record: &Certification, snapshot: &Snapshot) -> Option<Diagno
     let artifact = &record.artifact;
     let (kind, id) = (artifact.kind.as_str(), &artifact.id);
     let certified = record.definition.as_ref();
-    let form = certified.map_or(Form::Second, Form::of);
-    let Some(present) = definition_of(snapshot, artifact, form) else {
+    let format = certified.map_or(DefinitionFormat::Complete, DefinitionFormat::of);
+    let Some(present) = definition_of(snapshot, artifact, format) else {
         let renamed = certified.and_then(|certified| renamed(snapshot, artifact, certified));
         return Some(match renamed {
             Some(new) => renamed_to(snapshot, artifact, &new),
@@ -100,7 +100,7 @@ fn renamed(snapshot: &Snapshot, old: &ArtifactRef, certified: &Definition) -> Op
         text.split_once('\n').map_or("", |(_, rest)| rest)
     }
     let is_same = |artifact: &ArtifactRef| {
-        let new = definition_of(snapshot, artifact, Form::of(certified));
+        let new = definition_of(snapshot, artifact, DefinitionFormat::of(certified));
         new.is_some_and(|new| without_name(&new.text) == without_name(&certified.text))
     };
     candidates(snapshot, old).into_iter().find(is_same)

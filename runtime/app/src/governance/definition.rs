@@ -6,9 +6,9 @@
 //! no titles, descriptions or formats, because no value depends on them. It does not depend on the places of
 //! definitions in files, on policies, or on which models are built.
 //!
-//! The second line of a text names its form. Texts of the first form have no such line, and lack joins, primary times
-//! and time zones. A stored definition is compared with the present one in its own form, so that no certificate counts
-//! as changed after an upgrade.
+//! The second line of a text names its format. Texts of the first format have no such line, and lack joins, primary
+//! times and time zones. A stored definition is compared with the present one in its own format, so that an upgrade
+//! does not change the status of a certificate.
 
 mod paths;
 
@@ -31,21 +31,25 @@ use crate::ports::governance_records::{ArtifactRef, ArtifactType, Definition};
 /// The largest size of a stored text, in bytes. A longer text is cut, but its fingerprint covers the whole text.
 const MAX_STORED: usize = 64 * 1_024;
 
-/// The second line of texts of the present form.
-const FORM_LINE: &str = "  form: 2";
+/// The second line of texts in the present format.
+const FORMAT_LINE: &str = "  form: 2";
 
 /// The set of items that a text contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Form {
+pub(super) enum DefinitionFormat {
     /// Without joins, primary times and time zones.
-    First,
-    Second,
+    WithoutJoins,
+    Complete,
 }
 
-impl Form {
-    /// Returns the form of a stored text.
-    pub(super) fn of(definition: &Definition) -> Form {
-        if definition.text.lines().nth(1) == Some(FORM_LINE) { Form::Second } else { Form::First }
+impl DefinitionFormat {
+    /// Returns the format of a stored text.
+    pub(super) fn of(definition: &Definition) -> DefinitionFormat {
+        if definition.text.lines().nth(1) == Some(FORMAT_LINE) {
+            DefinitionFormat::Complete
+        } else {
+            DefinitionFormat::WithoutJoins
+        }
     }
 }
 
@@ -66,11 +70,15 @@ enum Item {
     Model(Arc<str>),
 }
 
-/// Returns the definition of an artifact in a form; `None` if the project does not have the artifact.
-pub(super) fn definition_of(snapshot: &Snapshot, artifact: &ArtifactRef, form: Form) -> Option<Definition> {
+/// Returns the definition of an artifact in a format; `None` if the project does not have the artifact.
+pub(super) fn definition_of(
+    snapshot: &Snapshot,
+    artifact: &ArtifactRef,
+    format: DefinitionFormat,
+) -> Option<Definition> {
     let first = item_of(snapshot, artifact)?;
     let (model, definitions) = (&snapshot.model, &snapshot.definitions);
-    let walk = Walk { model, definitions, cubes: cubes(definitions), form };
+    let walk = Walk { model, definitions, cubes: cubes(definitions), format };
     let (own_name, own_text, mut open) = walk.describe(&first);
     let mut parts: BTreeMap<String, String> = BTreeMap::new();
     while let Some(item) = open.pop() {
@@ -81,8 +89,8 @@ pub(super) fn definition_of(snapshot: &Snapshot, artifact: &ArtifactRef, form: F
             open.extend(below);
         }
     }
-    let form_line = if form == Form::Second { format!("{FORM_LINE}\n") } else { String::new() };
-    let mut text = format!("{own_name}\n{form_line}{own_text}");
+    let format_line = if format == DefinitionFormat::Complete { format!("{FORMAT_LINE}\n") } else { String::new() };
+    let mut text = format!("{own_name}\n{format_line}{own_text}");
     for (name, part) in parts {
         text.push_str(&format!("{name}\n{part}"));
     }
@@ -148,7 +156,7 @@ struct Walk<'s> {
     model: &'s Model,
     definitions: &'s Definitions,
     cubes: HashMap<&'s str, &'s CubeDefinition>,
-    form: Form,
+    format: DefinitionFormat,
 }
 
 impl<'s> Walk<'s> {
@@ -228,7 +236,7 @@ impl<'s> Walk<'s> {
         if let Some(own) = self.own_dimension(id) {
             text.field("type", &format!("{:?}", own.ty).to_lowercase());
             text.sql("sql", &own.sql);
-            if self.form == Form::Second {
+            if self.format == DefinitionFormat::Complete {
                 time_zone(own, text);
             }
             text.field("primary key", if own.primary_key { "true" } else { "false" });

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 
 use super::approvals::ApprovalService;
 use super::artifacts::Sight;
-use super::definition::{Form, definition_of};
+use super::definition::{DefinitionFormat, definition_of};
 use super::error::GovernanceError;
 use super::state::GovernanceState;
 use crate::catalog::{Catalog, Snapshot};
@@ -252,27 +252,32 @@ pub(super) struct DefinitionCache(Mutex<CachedDefinitions>);
 #[derive(Debug, Default)]
 struct CachedDefinitions {
     of: Weak<Snapshot>,
-    known: HashMap<(ArtifactRef, Form), Option<Arc<Definition>>>,
+    known: HashMap<(ArtifactRef, DefinitionFormat), Option<Arc<Definition>>>,
 }
 
 impl DefinitionCache {
     /// Returns the definition of an artifact; `None` if the project does not have it.
     pub(super) fn get(&self, snapshot: &Arc<Snapshot>, artifact: &ArtifactRef) -> Option<Arc<Definition>> {
-        self.get_in(snapshot, artifact, Form::Second)
+        self.get_in(snapshot, artifact, DefinitionFormat::Complete)
     }
 
-    /// Returns the definition of an artifact in the form of a stored definition.
+    /// Returns the definition of an artifact in the format of a stored definition.
     pub(super) fn get_like(
         &self,
         snapshot: &Arc<Snapshot>,
         artifact: &ArtifactRef,
         stored: &Definition,
     ) -> Option<Arc<Definition>> {
-        self.get_in(snapshot, artifact, Form::of(stored))
+        self.get_in(snapshot, artifact, DefinitionFormat::of(stored))
     }
 
-    fn get_in(&self, snapshot: &Arc<Snapshot>, artifact: &ArtifactRef, form: Form) -> Option<Arc<Definition>> {
-        let key = (artifact.clone(), form);
+    fn get_in(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        artifact: &ArtifactRef,
+        format: DefinitionFormat,
+    ) -> Option<Arc<Definition>> {
+        let key = (artifact.clone(), format);
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         {
             let mut cached = lock();
@@ -283,7 +288,7 @@ impl DefinitionCache {
                 return known.clone();
             }
         }
-        let definition = definition_of(snapshot, artifact, form).map(Arc::new);
+        let definition = definition_of(snapshot, artifact, format).map(Arc::new);
         let mut cached = lock();
         if std::ptr::eq(cached.of.as_ptr(), Arc::as_ptr(snapshot)) {
             cached.known.insert(key, definition.clone());

@@ -2,9 +2,10 @@
 //!
 //! In: deliveries that are due. Out: their states, and the states of channels. A message is sent at least once, and all
 //! attempts carry the same id. A channel that fails is paused for 10 s. Each further failure doubles the pause, up to
-//! an hour. If the receiver requests a pause, that pause is used, from a second to an hour. A message that is not accepted within 24 hours
-//! has failed; it stays stored, and a caller can send it again. A receiver that refuses all messages disables its
-//! channel. Messages to different channels are sent in parallel, so that a slow channel does not delay the others.
+//! an hour. If the receiver requests a pause, that pause is used, from a second to an hour. A message that is not
+//! accepted within 24 hours has failed; it stays stored, and a caller can send it again. A receiver that refuses all
+//! messages disables its channel. Messages to different channels are sent in parallel, so that a slow channel does not
+//! delay the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,8 @@ const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// The pause of a channel between two messages.
 pub(super) const PACE: SignedDuration = SignedDuration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// The number of failures in a row up to which a receiver determines the pause, even a short one.
+const OBEYED_FAILURES: u32 = 4;
 /// The shortest pause that a receiver can request.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(3_600);
@@ -54,8 +57,14 @@ pub fn after_attempt(due: &DueDelivery, result: Result<(), SendError>, at: Times
         }
         Err(SendError::Temporary { after, .. }) => {
             lane.failures += 1;
+            let own = pause(lane.failures, spread).min(MAX_PAUSE);
             let requested = after.map(|after| after.clamp(MIN_PAUSE, MAX_PAUSE));
-            let pause = requested.unwrap_or_else(|| pause(lane.failures, spread).min(MAX_PAUSE));
+            let pause = match requested {
+                // A receiver that fails again and again gets at least the first pause.
+                Some(requested) if lane.failures > OBEYED_FAILURES => requested.max(FIRST_PAUSE),
+                Some(requested) => requested,
+                None => own,
+            };
             lane.resumes_at = Some(paused(pause));
             delivery.due_at = paused(pause);
             (delivery.due_at > delivery.expires_at).then_some(DeliveryState::Failed)

@@ -1,9 +1,9 @@
 //! The root cause of a detection: the slices of a measure that moved.
 //!
 //! In: a detection, and the rights of its reader. Out: the gap between the expected and the actual value, and the
-//! smallest set of slices that explains most of the gap. For every dimension that [`dimensions`] chooses, two statements
-//! are run: over the step, and over the history before it. The expected value of a slice is its mean over the history. These means
-//! are scaled so that they add up to the detector's expected value.
+//! smallest set of slices that explains most of the gap. For every dimension that [`dimensions`] chooses, two
+//! statements are run: over the step, and over the history before it. The expected value of a slice is its mean over
+//! the history. These means are scaled so that they add up to the detector's expected value.
 //!
 //! If the values of slices add up to the measure, shares are exact. For other measures, each slice is weighed by its
 //! rows. The change of its value and the change of its weight then add up to the gap: exactly for averages, and

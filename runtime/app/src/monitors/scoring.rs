@@ -117,7 +117,7 @@ impl MonitorService {
             Err(MonitorError::Store(error)) => return Err(error.into()),
             Err(error) => {
                 let denied = self.denied_member(&context, &monitor.definition);
-                let denied = denied.map(|member| format!("the owner of the monitor may not query `{member}`"));
+                let denied = denied.map(|what| format!("the owner of the monitor may not query {what}"));
                 match denied.or_else(|| is_pause(&error).then(|| failure_text(&error))) {
                     Some(reason) => {
                         let paused = round(run_of(now, RunOutcome::Paused, Some(reason)), None, None);
@@ -130,8 +130,8 @@ impl MonitorService {
     }
 
     /// Returns a member of a monitor that the project has, and that its policies deny to the owner. Such a member is
-    /// unknown in the owner's queries.
-    fn denied_member(&self, owner: &RequestContext, definition: &MonitorDefinition) -> Option<Arc<str>> {
+    /// unknown in the owner's queries. The primary time is not named, because the definition does not contain its name.
+    fn denied_member(&self, owner: &RequestContext, definition: &MonitorDefinition) -> Option<String> {
         let session = self.ports.queries.session(owner);
         let model = &session.snapshot().model;
         let access = Access::of(model, session.caller());
@@ -149,8 +149,14 @@ impl MonitorService {
         });
         let dimensions = definition.dimensions.iter().map(|name| definition.value.dimension(name));
         match &definition.value {
-            SeriesValue::Metric(metric) if is_denied_metric(metric) => Some(Arc::clone(metric)),
-            _ => std::iter::once(value).chain(dimensions).chain(time).find(is_denied),
+            SeriesValue::Metric(metric) if is_denied_metric(metric) => Some(format!("`{metric}`")),
+            _ => {
+                let named = std::iter::once(value).chain(dimensions).find(is_denied);
+                let time = || time.filter(is_denied).zip(definition.value.cube());
+                named
+                    .map(|name| format!("`{name}`"))
+                    .or_else(|| time().map(|(_, cube)| format!("the time of `{cube}`")))
+            }
         }
     }
 

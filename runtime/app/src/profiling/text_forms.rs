@@ -53,7 +53,7 @@ fn text(value: &Value) -> Option<&str> {
 }
 
 fn is_integer(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_digit())
+    text.strip_prefix(['-', '+']).unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

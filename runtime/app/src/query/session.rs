@@ -236,7 +236,8 @@ impl QuerySession<'_> {
         has_quantiles(&self.snapshot.profile)
     }
 
-    /// Returns the reason why the sample of a statement cannot be taken for the caller, hooks included; `None` if it can.
+    /// Returns the reason why the sample of a statement cannot be taken for the caller, hooks included; `None` if it
+    /// can.
     ///
     /// # Errors
     /// The cube is closed to the caller, a hook denies the statement, or the strata are not a dimension that the caller

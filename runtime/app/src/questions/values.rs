@@ -145,8 +145,8 @@ impl Lookups<'_> {
         Ok(())
     }
 
-    /// Returns the date of the newest data of the cube that a question is about, or of all cubes if its cube is unknown or
-    /// has no time. Returns `None` if there are no dates.
+    /// Returns the date of the newest data of the cube that a question is about, or of all cubes if its cube is unknown
+    /// or has no time. Returns `None` if there are no dates.
     ///
     /// # Errors
     /// The warehouse does not answer.
@@ -156,6 +156,18 @@ impl Lookups<'_> {
             newest = newest.max(self.newest_in(cube).await?);
         }
         Ok(newest)
+    }
+
+    /// Returns whether the newest date of a question's cube is that of the time by which the question filters.
+    pub(super) fn has_newest_of_time(&self, reading: &Interpretation) -> bool {
+        let Some(cube) = reading.cube.as_deref().and_then(|name| metadata::cube(self.access, name)) else {
+            return false;
+        };
+        let Some((day, _)) = convert::newest_of(self.access, cube) else { return false };
+        let primary = cube.primary_time.and_then(|index| cube.dimensions.get(index as usize));
+        let names = [Some(day), primary].into_iter().flatten().map(|time| format!("{}.{}", cube.name, time.name));
+        let time = reading.draft.time.as_deref();
+        time.is_none_or(|time| names.into_iter().any(|name| name == time))
     }
 
     /// Returns the cube of a question, if it has a time, or else the cubes whose data may be meant: all with a time.

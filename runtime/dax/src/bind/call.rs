@@ -88,7 +88,7 @@ impl<'q> Binder<'q> {
     }
 
     /// Checks the number of the arguments, and that no required argument is omitted.
-    fn has_arguments(&mut self, arguments: Arguments<'q>) -> bool {
+    pub(super) fn has_arguments(&mut self, arguments: Arguments<'q>) -> bool {
         let Arguments { function, list, place } = arguments;
         if let Some(expected) = function.refuses(list.len()) {
             let expected = expected.into();
@@ -260,7 +260,7 @@ impl<'q> Binder<'q> {
     }
 
     fn calculate(&mut self, expression: &'q Expression, filters: Vec<Filter>, place: Place) -> Scalar {
-        let has_transition = self.has_transition(place);
+        let has_transition = self.check_transition(place);
         let expression = self.in_filter_context(|binder| binder.scalar(expression));
         if expression.kind == ScalarKind::Invalid {
             return expression;

@@ -13,7 +13,7 @@ use crate::bound::{
 use crate::names::TableMember;
 use crate::parser::MAX_NESTING;
 use crate::place::Place;
-use crate::problem::{ExpressionForm, ProblemKind};
+use crate::problem::{ColumnProposal, ExpressionForm, ProblemKind};
 use crate::tree::{Expression, ExpressionKind, Literal, Name, Number, Operator, Precedence, PrefixOperator, Variable};
 use crate::types::Type;
 
@@ -114,8 +114,8 @@ impl<'q> Binder<'q> {
                 let tables = self.names.tables().map(|cube| &cube.name);
                 let variables = self.locals.iter().map(|(local, _)| local);
                 let nearest = self.names.nearest(&name.text, tables.chain(variables));
-                let written = self.written_in_dax(&name.text);
-                let kind = ProblemKind::UnknownBareName { name: Arc::clone(&name.text), nearest, written };
+                let equivalent = self.dax_equivalent(&name.text);
+                let kind = ProblemKind::UnknownBareName { name: Arc::clone(&name.text), nearest, equivalent };
                 self.problem(kind, name.place);
                 BoundExpression::Scalar(Scalar::invalid(name.place))
             }
@@ -192,7 +192,7 @@ impl<'q> Binder<'q> {
         if self.is_refused_in_filter(&format!("[{name}]"), place) {
             return Scalar::invalid(place);
         }
-        let call = MeasureCall { source, has_transition: self.has_transition(place) };
+        let call = MeasureCall { source, has_transition: self.check_transition(place) };
         Scalar { kind: ScalarKind::Measure(call), ty, place }
     }
 
@@ -206,8 +206,8 @@ impl<'q> Binder<'q> {
         is_inside
     }
 
-    /// Returns the DAX for a name that is written as in SQL: `column`, `table.column` or `NULL`.
-    fn written_in_dax(&mut self, name: &str) -> Option<Arc<str>> {
+    /// Returns the DAX expression for a name in the syntax of SQL: `column`, `table.column` or `NULL`.
+    fn dax_equivalent(&mut self, name: &str) -> Option<Arc<str>> {
         if name.eq_ignore_ascii_case("NULL") {
             return Some("BLANK()".into());
         }
@@ -223,16 +223,16 @@ impl<'q> Binder<'q> {
         found.map(|id| column_text(self.model(), id))
     }
 
-    /// Returns the function to propose for a column without a current row that has it.
-    fn function_for(&self, id: DimensionId, ty: Type) -> &'static str {
+    /// Returns the proposal for a column without a current row that has it.
+    fn proposal_for(&self, id: DimensionId, ty: Type) -> ColumnProposal {
         let is_related = |(_, scope): (u32, &RowContext)| {
             let mut lineages = scope.columns.iter().filter_map(|column| column.lineage);
             lineages.any(|own| own.cube != id.cube && self.names.is_to_one(own.cube, id.cube))
         };
         match self.visible_scopes().any(is_related) {
-            true => "RELATED",
-            false if ty.is_number() => "SUM",
-            false => "MAX",
+            true => ColumnProposal::Related,
+            false if ty.is_number() => ColumnProposal::Aggregate("SUM"),
+            false => ColumnProposal::Aggregate("MAX"),
         }
     }
 
@@ -257,8 +257,8 @@ impl<'q> Binder<'q> {
             }
         }
         if !is_open {
-            let function = self.function_for(id, ty);
-            self.problem(ProblemKind::NoRowContext { column: column_text(model, id), function }, place);
+            let proposal = self.proposal_for(id, ty);
+            self.problem(ProblemKind::NoRowContext { column: column_text(model, id), proposal }, place);
         }
         Scalar::invalid(place)
     }

@@ -111,11 +111,14 @@ impl<'q> Binder<'q> {
         columns: &mut Vec<TableColumn>,
     ) -> Option<Vec<DimensionId>> {
         let members = match &expression.kind {
-            ExpressionKind::Call { function, arguments }
-                if functions::find(&function.text).is_some_and(|found| found.operation == Operation::RollupGroup) =>
-            {
-                &arguments[..]
-            }
+            ExpressionKind::Call { function, arguments } => match functions::find(&function.text) {
+                Some(function) if function.operation == Operation::RollupGroup => {
+                    let group = Arguments { function, list: arguments, place: expression.place };
+                    self.has_arguments(group).then_some(())?;
+                    &arguments[..]
+                }
+                _ => std::slice::from_ref(expression),
+            },
             _ => std::slice::from_ref(expression),
         };
         let mut ids = Vec::with_capacity(members.len());

@@ -125,7 +125,7 @@ impl<'q> Binder<'q> {
     fn calculate_table(&mut self, arguments: Arguments<'q>) -> Option<Table> {
         let Arguments { list, place, .. } = arguments;
         let filters = self.filters(&list[1..]);
-        let has_transition = self.has_transition(place);
+        let has_transition = self.check_transition(place);
         let table = self.in_filter_context(|binder| binder.valid_table(&list[0]))?;
         let columns = Arc::clone(&table.columns);
         Some(Table { kind: TableKind::Calculate { table: Box::new(table), filters, has_transition }, columns, place })
@@ -204,19 +204,26 @@ impl<'q> Binder<'q> {
     }
 
     /// Binds the columns of SELECTCOLUMNS: expressions, each after its name, and columns of the table without a name.
-    fn selected(&mut self, arguments: &'q [Expression]) -> Vec<(Option<Arc<str>>, Scalar)> {
+    /// `context` is the number of the table's row context.
+    fn selected(&mut self, arguments: Arguments<'q>, context: u32) -> Vec<(Option<Arc<str>>, Scalar)> {
         let mut selected = Vec::new();
-        let mut rest = arguments;
+        let mut rest = arguments.from(1);
         while let [first, others @ ..] = rest {
             rest = others;
             if let ExpressionKind::Literal(Literal::Text(name)) = &first.kind {
-                let expression = others.first().map(|expression| self.scalar(expression));
-                rest = others.get(1..).unwrap_or_default();
-                selected.push((Some(Arc::clone(name)), expression.unwrap_or_else(|| Scalar::invalid(first.place))));
+                let Some((value, others)) = others.split_first() else {
+                    let function = arguments.function.name;
+                    let kind = ProblemKind::MissingArgument { function, parameter: "expression" };
+                    self.problem(kind, first.place);
+                    break;
+                };
+                rest = others;
+                selected.push((Some(Arc::clone(name)), self.scalar(value)));
                 continue;
             }
             let expression = self.scalar(first);
-            if !matches!(expression.kind, ScalarKind::Column { .. } | ScalarKind::Invalid) {
+            let is_own = matches!(expression.kind, ScalarKind::Column { context: of, .. } if of == context);
+            if !is_own && expression.kind != ScalarKind::Invalid {
                 self.problem(ProblemKind::ExpectedName, first.place);
             }
             selected.push((None, expression));
@@ -250,7 +257,7 @@ impl<'q> Binder<'q> {
         let Arguments { list, place, .. } = arguments;
         let (table, keeps) = self.iterated(&list[0]);
         let (context, values) =
-            self.in_iterated_rows(&table, keeps, |binder, context| (context, binder.selected(&list[1..])));
+            self.in_iterated_rows(&table, keeps, |binder, context| (context, binder.selected(arguments, context)));
         if table.is_invalid() {
             return None;
         }
@@ -265,6 +272,7 @@ impl<'q> Binder<'q> {
                 lineage: original.and_then(|original| original.lineage),
                 ..TableColumn::named(name, expression.ty)
             },
+            // A problem was reported.
             (None, None) => TableColumn::named(&Arc::default(), expression.ty),
         };
         let columns: Arc<[TableColumn]> = values.iter().map(column).collect();
@@ -363,7 +371,7 @@ impl<'q> Binder<'q> {
             // RELATEDTABLE is CALCULATETABLE without filters, so the rows around it need no relationship.
             let columns = self.columns_of(table);
             let rows = Table { kind: TableKind::Model(table), columns: Arc::clone(&columns), place: list[0].place };
-            let has_transition = self.has_transition(place);
+            let has_transition = self.check_transition(place);
             let kind = TableKind::Calculate { table: Box::new(rows), filters: Vec::new(), has_transition };
             return Some(Table { kind, columns, place });
         };

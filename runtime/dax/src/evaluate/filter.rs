@@ -1,7 +1,7 @@
 //! Filter contexts of CALCULATE: rows that become filters, modifiers, and filters that replace others.
 //!
-//! In: the filters of a call, and its environment. Out: the environment of its expression. This is one file, because the
-//! code that adds a kind of filter and the code that removes it must agree.
+//! In: the filters of a call, and its environment. Out: the environment of its expression. This is one file, because
+//! the code that adds a kind of filter and the code that removes it must agree.
 
 use std::rc::Rc;
 
@@ -358,8 +358,8 @@ impl<'q> Evaluator<'q> {
         Ok(FilterContext { filters: self.filter_list(filters), pins, relationships: Rc::clone(&context.relationships) })
     }
 
-    /// Returns a condition over several columns of one table as the list of the combinations of values that meet it. The
-    /// columns of a list can be separated.
+    /// Returns a condition over several columns of one table as the list of the combinations of values that meet it.
+    /// The columns of a list can be separated.
     fn listed(&self, filter: &Rc<Restriction>, place: Place) -> Result<Rc<Restriction>> {
         let alone = FilterContext::new(self.filter_list(vec![Rc::clone(filter)]));
         let rows = self.values_of(&filter.columns, true, &alone, place)?;
@@ -549,7 +549,9 @@ impl<'q> Evaluator<'q> {
         if wanted.is_empty() {
             return Err(not_supported("a filter by a table without columns of the model", place));
         }
-        debug_assert!(wanted.iter().all(|(at, _)| rows.has(*at as u32)), "a filter needs the values of its columns");
+        if !wanted.iter().all(|(at, _)| rows.has(*at as u32)) {
+            return Err(not_supported("a filter by a table whose key was not read", place));
+        }
         let is_blank = |row: &Rc<[Datum]>| wanted.iter().all(|(at, _)| row[*at].is_blank());
         if rows_of.is_some() && key.is_empty() && rows.rows.iter().any(is_blank) {
             // Without its key, a row whose visible values are all BLANK looks like the blank row, which does not belong

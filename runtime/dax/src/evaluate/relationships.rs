@@ -34,7 +34,7 @@ impl<'q> Evaluator<'q> {
         let mut inner = context.clone();
         for relationship in followed {
             let is_behind = |column: DimensionId| self.is_behind(column, relationship, facts);
-            inner = self.by_keys(&inner, relationship, &is_behind, place)?;
+            inner = self.with_key_filters(&inner, relationship, &is_behind, place)?;
             inner = self.renamed(&inner, relationship, place)?;
         }
         Ok(Cow::Owned(inner))

@@ -34,8 +34,8 @@ pub(crate) struct Subscription(QueryResultField, States);
 
 question_field! {
     [async_graphql::Subscription]
-    /// The rows of a query: at once, and again whenever they have changed. If the warehouse does not report changes, the
-    /// query runs every `refreshSeconds`, at least 1.
+    /// The rows of a query: at once, and again whenever they have changed. If the warehouse does not report changes,
+    /// the query runs every `refreshSeconds`, at least 1.
     QueryResultField.query_result(refresh_seconds: Option<u32>) -> Items<QueryResult> = live_rows
 }
 

@@ -29,7 +29,7 @@ pub(super) fn of_modules(complete: &str, modules: Modules) -> String {
             None => text.push_str(&definition),
         }
     }
-    let used = used_types(&text);
+    let Some(used) = used_types(&text) else { return text };
     let is_used = |definition: &String| type_of(definition).is_none_or(|name| used.contains(name));
     definitions(&text).into_iter().filter(is_used).collect()
 }
@@ -107,10 +107,10 @@ fn without_fields(definition: &str, is_shown: impl Fn(&str) -> bool) -> String {
     text
 }
 
-/// Returns the names of the types that the roots use. If the text cannot be parsed, all types count as used.
-fn used_types(text: &str) -> BTreeSet<String> {
+/// Returns the names of the types that the roots use. Returns `None` if the text cannot be parsed.
+fn used_types(text: &str) -> Option<BTreeSet<String>> {
     let mut below: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for definition in parse_schema(text).map(|document| document.definitions).unwrap_or_default() {
+    for definition in parse_schema(text).ok()?.definitions {
         let TypeSystemDefinition::Type(ty) = definition else { continue };
         let names = match &ty.node.kind {
             TypeKind::Object(object) => {
@@ -131,7 +131,7 @@ fn used_types(text: &str) -> BTreeSet<String> {
             open.extend(below.remove(&name).into_iter().flatten());
         }
     }
-    used
+    Some(used)
 }
 
 fn of_fields(fields: &[Positioned<FieldDefinition>]) -> impl Iterator<Item = String> {

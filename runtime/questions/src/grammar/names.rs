@@ -1,5 +1,5 @@
-//! Finds the members that the rest of a question names: the longest name, a part of a name, a related word, and a verb that is
-//! a part of a name. Names of one member that overlap are joined.
+//! Finds the members that the rest of a question names: the longest name, a part of a name, a related word, and a verb
+//! that is a part of a name. Names of one member that overlap are joined.
 
 use crate::language::Meaning;
 use crate::members::{MemberKind, MemberMatch};
@@ -74,8 +74,8 @@ impl Place<'_> {
         Some((length, Candidates { members, by_synonym, by_name, certainty }))
     }
 
-    /// Returns the measures whose whole name is a related word, if the first word is a part of too many names: `departures`
-    /// means the measure `departed`.
+    /// Returns the measures whose whole name is a related word, if the first word is a part of too many names:
+    /// `departures` means the measure `departed`.
     fn related(&self, has_meaning: bool) -> Option<(usize, MemberMatch)> {
         let (vocabulary, stem) = (self.context.vocabulary, &*self.tokens[0].stem);
         let members = vocabulary.related(stem, self.context.language).to_vec();
@@ -84,8 +84,8 @@ impl Place<'_> {
         is_found.then(|| (1, MemberMatch { length: 1, members, ..MemberMatch::default() }))
     }
 
-    /// Returns the cube that the name of a time dimension begins with, if a verb follows it: `customers registered` means
-    /// the customers, unless it is a group.
+    /// Returns the cube that the name of a time dimension begins with, if a verb follows it: `customers registered`
+    /// means the customers, unless it is a group.
     fn without_verb(&self, length: usize, found: MemberMatch) -> (usize, MemberMatch) {
         let (vocabulary, language) = (self.context.vocabulary, self.context.language);
         let stems = self.stems();
@@ -132,8 +132,8 @@ impl Place<'_> {
         (start..end).any(|at| exact(at) > end)
     }
 
-    /// Returns whether the name behind the first word ends after the name that begins with it. In `strongest wind gust`, the name
-    /// is `wind gust`, although another member is the `strongest wind`.
+    /// Returns whether the name behind the first word ends after the name that begins with it. In
+    /// `strongest wind gust`, the name is `wind gust`, although another member is the `strongest wind`.
     pub(super) fn is_longer_behind(&self, stems: &[&str], end: usize) -> bool {
         let behind = self.context.vocabulary.exact(&stems[1..]);
         behind.is_some_and(|found| found.length > 1 && 1 + found.length > end)

@@ -188,7 +188,8 @@ impl Place<'_> {
         phrase.is_none() && (is_thing || (language.compared_verb(word).is_some() && self.is_before_comparison()))
     }
 
-    /// Returns whether a comparison with a number follows the first word, as in `cost more than 20` and `cost 20 or less`.
+    /// Returns whether a comparison with a number follows the first word, as in `cost more than 20` and
+    /// `cost 20 or less`.
     fn is_before_comparison(&self) -> bool {
         let (stems, language) = (self.stems(), self.context.language);
         let is_number = |at: usize| self.tokens.get(at).is_some_and(|next| matches!(next.kind, TokenKind::Number(_)));
@@ -215,8 +216,8 @@ impl Place<'_> {
         candidates.members.iter().all(|index| self.context.vocabulary.entry(*index).kind == MemberKind::Number)
     }
 
-    /// Returns whether the previous item is a comparison. `2000` is then a number and not a year. A word such as `since` is
-    /// an item of its own only if it is not part of a time.
+    /// Returns whether the previous item is a comparison. `2000` is then a number and not a year. A word such as
+    /// `since` is an item of its own only if it is not part of a time.
     fn compares(&self) -> bool {
         use Meaning::{Since, Until};
         let is_compared = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning))
@@ -247,8 +248,8 @@ impl Place<'_> {
         }
     }
 
-    /// Returns whether a word such as `plus` cannot join anything, because the word before it needs a name, as in `on the Plus
-    /// plan`. It may be a value.
+    /// Returns whether a word such as `plus` cannot join anything, because the word before it needs a name, as in
+    /// `on the Plus plan`. It may be a value.
     fn joins_nothing(&self) -> bool {
         use Meaning::{Aggregate, Equals, From, Group, HowMany, Ignore, Not, To, Which};
         match self.before.map(|item| (&item.kind, item.text.to_lowercase())) {

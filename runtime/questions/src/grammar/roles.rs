@@ -251,8 +251,8 @@ impl<'r> Reader<'r> {
         (is_only && !self.vocabulary.is_joined(main, &first)).then_some(first)
     }
 
-    /// Returns the cube in which unknown words are looked up, if the question has no measure and its only named cube has
-    /// none of these words: in `which airlines flew to Denver`, the flights join airlines and airports.
+    /// Returns the cube in which unknown words are looked up, if the question has no measure and its only named cube
+    /// has none of these words: in `which airlines flew to Denver`, the flights join airlines and airports.
     fn cube_of_unknown_values(&self) -> Option<Arc<str>> {
         let is_unknown = |item: &Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
         let is_open = self.draft.values.is_empty() && self.values.searched.is_empty();

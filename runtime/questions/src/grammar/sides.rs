@@ -1,8 +1,8 @@
 //! Marks the two sides of a comparison in words, as in `more orders in May than in April`, and exceptions, as in `all
 //! airlines but United`.
 //!
-//! In: tokens. Out: tokens without the opening word, and with a word such as `vs` between the sides; and with a word such as
-//! `except` before an exception.
+//! In: tokens. Out: tokens without the opening word, and with a word such as `vs` between the sides; and with a word
+//! such as `except` before an exception.
 
 use crate::language::{Language, Meaning, WordList};
 use crate::times;
@@ -21,8 +21,8 @@ pub(super) fn marked(mut tokens: Vec<Token>, language: &Language) -> Vec<Token> 
     tokens
 }
 
-/// Returns the tokens with a word such as `except` for each word such as `but` that excludes what follows, as in `all airlines
-/// but United`. Between a word for all things and `but`, there is at most a short name.
+/// Returns the tokens with a word such as `except` for each word such as `but` that excludes what follows, as in
+/// `all airlines but United`. Between a word for all things and `but`, there is at most a short name.
 pub(super) fn with_exceptions(mut tokens: Vec<Token>, language: &Language) -> Vec<Token> {
     let Some(except) = language.word_for(Meaning::Not) else { return tokens };
     let has = |list: WordList, token: &Token| token.kind == TokenKind::Word && language.has(list, &token.lower);

@@ -269,8 +269,8 @@ impl Language {
         self.desired.extend(phrases.into_iter().map(|roots| (roots, desired)));
     }
 
-    /// Adds a line part such as `fastest>speed velocity -time` or `how fast>speed velocity`. `+time` and `-time` are for
-    /// measures in units of time, which the adjective orders in the same or in the opposite direction.
+    /// Adds a line part such as `fastest>speed velocity -time` or `how fast>speed velocity`. `+time` and `-time` are
+    /// for measures in units of time, which the adjective orders in the same or in the opposite direction.
     fn add_superlative(&mut self, part: &str, is_descending: bool, meaning: fn(u16) -> Meaning) {
         let (phrases, qualities) = part.split_once('>').unwrap_or((part, ""));
         let is_sign = |word: &&str| matches!(*word, "+time" | "-time");

@@ -1,11 +1,11 @@
 //! The items that the SQL of an item refers to, with the joins on the paths to them.
 //!
 //! In: SQL and the cube that it belongs to. Out: items of the definition. The paths are those that queries take. In
-//! texts of the first form, only members that the SQL names are items.
+//! texts of the first format, only members that the SQL names are items.
 
 use terrane_compiler::model::{Aggregate, Cube, CubeId, DimensionId, Member, Metric, Snippet, SqlPart};
 
-use super::{Form, Item, Lines, Walk, join_fields, time_zone};
+use super::{DefinitionFormat, Item, Lines, Walk, join_fields, time_zone};
 use crate::metadata;
 
 impl Walk<'_> {
@@ -34,7 +34,7 @@ impl Walk<'_> {
             SqlPart::Metric(id) => below.push(Item::Metric(*id)),
             _ => {}
         });
-        if self.form == Form::First {
+        if self.format == DefinitionFormat::WithoutJoins {
             return;
         }
         let facts = metadata::cube_ids_of_metric(self.model, metric);
@@ -54,7 +54,7 @@ impl Walk<'_> {
 
     /// Adds the joins of the path between two cubes, and the rows of the second.
     fn follow(&self, from: CubeId, to: CubeId, below: &mut Vec<Item>) {
-        if self.form == Form::First || from == to {
+        if self.format == DefinitionFormat::WithoutJoins || from == to {
             return;
         }
         let paths = self.model.join_paths(from);
@@ -79,7 +79,7 @@ impl Walk<'_> {
 
     /// Returns the primary time of a cube, on which ranges of time and windows of its measures depend.
     pub(super) fn primary_time_of(&self, cube: CubeId) -> Option<Item> {
-        let index = self.model.cube(cube).primary_time.filter(|_| self.form == Form::Second)?;
+        let index = self.model.cube(cube).primary_time.filter(|_| self.format == DefinitionFormat::Complete)?;
         Some(Item::PrimaryTime(DimensionId { cube, index }))
     }
 

@@ -147,13 +147,15 @@ pub(super) fn best_candidate(dimensions: &[Arc<str>], mut slices: Vec<Slice>) ->
     Some(Candidate { dimensions: dimensions.to_vec(), chosen: slices, against, share, lift })
 }
 
-/// Returns whether a dimension only says which rows the measure counts: each of its groups has the value 0 or one other
-/// value, before the step and in it. Such a dimension, for example the flag that the numerator of a ratio filters by,
-/// would explain every gap.
+/// Returns whether a dimension only says which rows the measure counts: each of its groups has the share 0 or 1 (or 100
+/// percent), before the step and in it. Such a dimension, for example the flag that the numerator of a ratio filters
+/// by, would explain every gap.
 pub(super) fn determines_the_value(slices: &[Slice]) -> bool {
     let values = || slices.iter().flat_map(|slice| [slice.before, slice.after]).flatten();
     let is_equal = |one: f64, other: f64| (one - other).abs() <= other.abs() * ROUNDING;
-    let Some(counted) = values().find(|value| *value != 0.0) else { return false };
+    let whole =
+        values().find(|value| *value != 0.0).filter(|value| [1.0, 100.0].iter().any(|one| is_equal(*value, *one)));
+    let Some(counted) = whole else { return false };
     values().any(|value| value == 0.0)
         && values().all(|value| value == 0.0 || is_equal(value, counted))
         && slices
@@ -353,6 +355,8 @@ mod tests {
         // A price of each product is not the same for all products, so a change of their mix is a cause.
         let prices = [slice(Some(0.0), Some(0.0)), slice(Some(5.0), Some(5.0)), slice(Some(9.0), Some(9.0))];
         assert!(!determines_the_value(&prices));
+        let plans = [slice(Some(0.0), Some(0.0)), slice(Some(5.0), Some(5.0))];
+        assert!(!determines_the_value(&plans));
         let rates = [slice(Some(0.0), Some(0.0)), slice(Some(1.0), Some(0.9))];
         assert!(!determines_the_value(&rates));
         assert!(!determines_the_value(&[slice(Some(0.5), Some(0.5))]));

@@ -1,4 +1,5 @@
-//! Reads `by` after a verb, and the words around a verb that add nothing: `paid by patients`, `new customers registered`.
+//! Reads `by` after a verb, and the words around a verb that add nothing: `paid by patients`,
+//! `new customers registered`.
 
 use std::sync::Arc;
 
@@ -35,8 +36,8 @@ impl Reader<'_> {
         1
     }
 
-    /// Returns whether a word such as `each` follows rows that are ranked, as in `top destination of each airline`: the first row
-    /// of each group is wanted, and not of all.
+    /// Returns whether a word such as `each` follows rows that are ranked, as in `top destination of each airline`: the
+    /// first row of each group is wanted, and not of all.
     pub(super) fn ranks_within(&self, text: &str) -> bool {
         let lower = text.to_lowercase();
         let is_each = lower.split(' ').any(|word| self.language.has(WordList::Each, word));
@@ -53,8 +54,8 @@ impl Reader<'_> {
         is_each && has_rows
     }
 
-    /// Returns whether `by` at a place introduces the measure of a ranking that directly precedes it, since the question has
-    /// groups already.
+    /// Returns whether `by` at a place introduces the measure of a ranking that directly precedes it, since the
+    /// question has groups already.
     fn ranks_by(&self, at: usize) -> bool {
         let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
         let before = self.items[..at].iter().rev().map(|item| &item.kind);
@@ -117,8 +118,8 @@ impl Reader<'_> {
         self.piece(text, "ignored".to_owned(), 1.0)
     }
 
-    /// Compares the number with a year that a verb before a year names, as in `built in 2010` for `year built`. Returns the number
-    /// of items read.
+    /// Compares the number with a year that a verb before a year names, as in `built in 2010` for `year built`. Returns
+    /// the number of items read.
     fn year_of_verb(&mut self, at: usize, text: &str) -> Option<usize> {
         let ItemKind::Time(time) = &self.items.get(at + 1)?.kind else { return None };
         let DraftRange::Words(words) = &time.range else { return None };
@@ -192,7 +193,8 @@ impl Reader<'_> {
         self.is_verb(text) && matches!(before, Some(ItemKind::Member(_)))
     }
 
-    /// Compares the age of people, as in `customers over 65`, if their cube has one age. Returns the number of items read.
+    /// Compares the age of people, as in `customers over 65`, if their cube has one age. Returns the number of items
+    /// read.
     pub(super) fn age(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         let next = at + 1 + usize::from(self.items.get(at + 1)?.kind == ItemKind::Word(Meaning::Equals));
         let comparison = self.items.get(next)?;

@@ -26,8 +26,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Orders the rows by the only group with strings. If there are none or several, or if the rows have another order, asks
-    /// the caller.
+    /// Orders the rows by the only group with strings. If there are none or several, or if the rows have another order,
+    /// asks the caller.
     pub(super) fn complete_alphabetical(&mut self) {
         let Some(text) = self.state.alphabetical.take() else { return };
         let is_text = |name: &&Arc<str>| {

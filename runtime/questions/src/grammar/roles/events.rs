@@ -1,8 +1,9 @@
-//! Asks the caller about verbs that are events of other rows than the counted ones: `how many customers ordered in May`.
+//! Asks the caller about verbs that are events of other rows than the counted ones:
+//! `how many customers ordered in May`.
 //!
-//! The rows of some cubes are things: other cubes join them, and they join none, as customers do. Such a row has no events but those of its own
-//! times, as in `customers registered in May`. A verb for another event must not be ignored, because the number of all
-//! customers, or of those registered in May, is another number.
+//! Other cubes join some cubes, such as customers, that join no cube themselves. The only events of their rows are
+//! their own times, as in `customers registered in May`. A verb for another event must not be ignored, because the
+//! number of all customers, or of those registered in May, is another number.
 
 use std::sync::Arc;
 
@@ -41,7 +42,8 @@ impl Reader<'_> {
         cubes.filter(|entry| is_joining(&entry.name, &entry.joined)).filter_map(|entry| entry.count.clone()).collect()
     }
 
-    /// Returns the verb for an event. Verbs for states are none, and neither are those with an agent, as in `built by Boeing`.
+    /// Returns the verb for an event. Verbs for states and verbs with an agent, as in `built by Boeing`, are not
+    /// events.
     fn event(&self, cube: &str) -> Option<String> {
         let is_event = |(at, item): &(usize, &Item)| {
             let is_agent =

@@ -37,8 +37,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns whether all members are numbers without a unit and without the quality of an adjective, although a measure has
-    /// this quality: `least punctual hour of the day` ranks the hours by their punctuality.
+    /// Returns whether all members are numbers without a unit and without the quality of an adjective, although a
+    /// measure has this quality: `least punctual hour of the day` ranks the hours by their punctuality.
     fn has_other_quality(&self, candidates: &Candidates, superlative: &Superlative) -> bool {
         let qualities: Vec<String> = superlative.qualities.iter().map(|quality| self.language.root(quality)).collect();
         let has_quality = |index: usize| qualities.iter().any(|root| self.vocabulary.roots(index).contains(root));
@@ -97,8 +97,9 @@ impl Reader<'_> {
         Some(self.piece(text, format!("measure {name}"), candidates.certainty))
     }
 
-    /// Asks the caller about a number in the singular behind `best` or `worst`, as in `best rating`, if the only measure with this
-    /// name counts: the best rating is not the largest number of ratings. Returns the number of items read.
+    /// Asks the caller about a number in the singular behind `best` or `worst`, as in `best rating`, if the only
+    /// measure with this name counts: the best rating is not the largest number of ratings. Returns the number of items
+    /// read.
     fn rated_number(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         let is_rated = self.state.rated.is_some() && !self.items[at].is_plural;
         let kind = |index: &usize| self.vocabulary.entry(*index).kind;
@@ -118,8 +119,9 @@ impl Reader<'_> {
         Some(1)
     }
 
-    /// Reads a measure whose own name ranks, if the question asks for the average, as in `worst arrival delay on average`:
-    /// the average of the same number ranks the groups. Returns the number of items read, or `None` for other members.
+    /// Reads a measure whose own name ranks, if the question asks for the average, as in
+    /// `worst arrival delay on average`: the average of the same number ranks the groups. Returns the number of items
+    /// read, or `None` for other members.
     pub(super) fn averaged_extreme(&mut self, text: &str, candidates: &Candidates) -> Option<usize> {
         let aggregation = self.state.aggregate.as_ref()?.0;
         let [only] = candidates.members[..] else { return None };
@@ -168,8 +170,8 @@ impl Reader<'_> {
         matches!(before.next(), Some(ItemKind::Superlative(..) | ItemKind::Word(Meaning::Top | Meaning::Bottom)))
     }
 
-    /// Orders the groups by a measure whose own name ranks, as in `which airline has the worst departure delay`. Returns
-    /// false if the caller must be asked, because the average may be meant as well.
+    /// Orders the groups by a measure whose own name ranks, as in `which airline has the worst departure delay`.
+    /// Returns false if the caller must be asked, because the average may be meant as well.
     pub(super) fn order_by_own_name(&mut self, at: usize, text: &str, index: usize) -> bool {
         let is_ranked = self.state.rank.is_some() || self.state.superlative.is_some() || self.state.rated.is_some();
         if !self.state.is_which_group || is_ranked || self.draft.order.is_some() {

@@ -104,7 +104,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Removes repeated conditions. Asks the caller about two conditions that no row meets, as in `is JFK` and `is LGA`.
+    /// Removes repeated conditions. Asks the caller about two conditions that no row meets, as in `is JFK` and
+    /// `is LGA`.
     fn check_contradictions(&mut self) {
         let mut filters: Vec<DraftFilter> = Vec::new();
         for filter in std::mem::take(&mut self.draft.filters) {
@@ -136,8 +137,8 @@ impl Reader<'_> {
         index.is_some_and(|index| self.vocabulary.entry(index).aggregation == Some(Aggregation::Count))
     }
 
-    /// Asks the caller about a word such as `average` if it fits no measure of the question. `is_counted` is true if the
-    /// question names no measure, so that its rows are counted: `total rain` is not a number of hours.
+    /// Asks the caller about a word such as `average` if it fits no measure of the question. `is_counted` is true if
+    /// the question names no measure, so that its rows are counted: `total rain` is not a number of hours.
     fn check_aggregate(&mut self, is_counted: bool) {
         let Some((aggregation, word)) = self.state.aggregate.take() else { return };
         let has = |name: &Arc<str>| {
@@ -327,7 +328,8 @@ pub(super) fn length(words: &str) -> Option<String> {
     }
 }
 
-/// Returns the range between the start of one open range and the end of another, as in `after 1 June and before 5 June`.
+/// Returns the range between the start of one open range and the end of another, as in
+/// `after 1 June and before 5 June`.
 fn overlap(one: &TimeItem, other: &TimeItem) -> Option<TimeItem> {
     let (start, end) = match (&one.range, &other.range) {
         (DraftRange::Between(Some(start), None), DraftRange::Between(None, Some(end)))

@@ -40,8 +40,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the average of a number if the question has groups, and no sum of this number exists; or else its sum, if
-    /// no average exists.
+    /// Returns the average of a number if the question has groups, and no sum of this number exists; or else its sum,
+    /// if no average exists.
     pub(super) fn only_measure_of(&self, index: usize) -> Option<Arc<str>> {
         let is_group = |item: &super::Item| matches!(item.kind, ItemKind::Word(Meaning::Group) | ItemKind::Step(..));
         if !self.draft.values.is_empty() || !self.items.iter().any(is_group) {
@@ -129,8 +129,8 @@ impl Reader<'_> {
         Some(self.piece(text, format!("measure {name}"), candidates.certainty))
     }
 
-    /// Reads a word before a time that names the time dimension, as in `signed up in 2024` for `signup date`. Returns the
-    /// number of items read, or `None` if no time follows or no dimension is named.
+    /// Reads a word before a time that names the time dimension, as in `signed up in 2024` for `signup date`. Returns
+    /// the number of items read, or `None` if no time follows or no dimension is named.
     pub(super) fn named_time(&mut self, at: usize, text: &str) -> Option<usize> {
         // `signed up in 2024`
         let is_particle = |item: &&super::Item| self.language.has(WordList::Particles, &item.text.to_lowercase());

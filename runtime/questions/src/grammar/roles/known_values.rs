@@ -78,8 +78,8 @@ impl Reader<'_> {
         end + usize::from(self.repeats_dimension(end, member)) - at
     }
 
-    /// Returns whether a word belongs to the name of a number that is compared behind it. In `in transit for more than 3
-    /// days`, the transit time is compared, and the status `in transit` is not meant.
+    /// Returns whether a word belongs to the name of a number that is compared behind it. In
+    /// `in transit for more than 3 days`, the transit time is compared, and the status `in transit` is not meant.
     fn names_compared_number(&self, at: usize) -> bool {
         use Meaning::{AtLeast, AtMost, Between, Less, More};
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
@@ -263,7 +263,8 @@ impl Reader<'_> {
         measures.map(|(_, entry)| Arc::clone(&entry.name)).take(MAX_CHOICES).collect()
     }
 
-    /// Returns whether the word at a place names the unit of the answer, as in `in miles` and `how many inches of rain`.
+    /// Returns whether the word at a place names the unit of the answer, as in `in miles` and
+    /// `how many inches of rain`.
     pub(super) fn is_unit_of_answer(&self, at: usize) -> bool {
         let before = at.checked_sub(1).map(|at| &self.items[at]);
         let is_announced = before.is_some_and(|item| match item.kind {

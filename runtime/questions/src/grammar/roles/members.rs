@@ -57,7 +57,8 @@ impl Reader<'_> {
         }
         let role = match (in_groups, self.state.is_which, self.state.rank) {
             _ if self.state.sorts => Role::Operand,
-            // A ranked measure, as in `top 5 carriers by flights` and `most flights`. `oldest planes by airline` has one already.
+            // A ranked measure, as in `top 5 carriers by flights` and `most flights`. `oldest planes by airline` has
+            // one already.
             (true, _, Some(_))
                 if self.draft.values.is_empty() && !(self.has_quality() && self.may_name_groups(candidates)) =>
             {
@@ -209,8 +210,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns whether a measure counts some of the rows that the only measure before it counts, as in `how many flights
-    /// were diverted`.
+    /// Returns whether a measure counts some of the rows that the only measure before it counts, as in
+    /// `how many flights were diverted`.
     pub(super) fn narrows_count(&self, at: usize, index: usize) -> bool {
         let entry = self.vocabulary.entry(index);
         let count = self.count_of_main();
@@ -362,8 +363,8 @@ impl Reader<'_> {
         is_followed && candidates.members.iter().any(is_text)
     }
 
-    /// Returns the boolean dimension of the main cube whose name contains a word, if there is exactly one. The name of the
-    /// cube, as in `not orders`, names none of its dimensions.
+    /// Returns the boolean dimension of the main cube whose name contains a word, if there is exactly one. The name of
+    /// the cube, as in `not orders`, names none of its dimensions.
     pub(super) fn switch_named(&self, text: &str) -> Option<Arc<str>> {
         let lower = text.to_lowercase();
         let of_cube = self.main_cube.as_ref().and_then(|name| self.vocabulary.index_of(name));

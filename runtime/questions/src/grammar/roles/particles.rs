@@ -9,7 +9,8 @@ use crate::language::{Language, Meaning, WordList};
 use crate::members::MemberKind;
 
 impl Reader<'_> {
-    /// Asks the caller about a verb with a particle, unless the particle adds nothing. Returns the number of items read, or `None` for other items.
+    /// Asks the caller about a verb with a particle, unless the particle adds nothing. Returns the number of items
+    /// read, or `None` for other items.
     pub(super) fn verb_with_particle(&mut self, at: usize) -> Option<usize> {
         if let Some(verb) = verb_of_last(&self.items, at, self.language) {
             let whole = format!("{} … {}", self.items[verb].text, self.items[at].text);
@@ -24,6 +25,10 @@ impl Reader<'_> {
         }
         let whole = format!("{} {particle}", item.text);
         if self.language.has(WordList::PlainParticles, &whole.to_lowercase()) {
+            // The verb alone may name a time, as in `invoices paid out in May`.
+            if let Some(length) = self.named_time(at, &item.text) {
+                return Some(length);
+            }
             let length = self.length_of_particle(at);
             self.piece(&whole, "ignored".to_owned(), 1.0);
             return Some(length);

@@ -11,8 +11,8 @@ use crate::spelling::spelled;
 const MIN_WORDS: usize = 3;
 
 impl Reader<'_> {
-    /// Returns the rate whose whole name the items at a place are, with their places. Verbs and words such as `was` may be
-    /// between them: `departures were over 15 minutes late`.
+    /// Returns the rate whose whole name the items at a place are, with their places. Verbs and words such as `was` may
+    /// be between them: `departures were over 15 minutes late`.
     pub(super) fn spelled_rate(&self, start: usize) -> Option<(usize, Vec<usize>)> {
         let rates = self.vocabulary.entries().filter(|(_, entry)| entry.is_share && self.is_of_main_cube(entry));
         let named = rates.flat_map(|(index, entry)| {
@@ -67,8 +67,8 @@ impl Reader<'_> {
         1
     }
 
-    /// Returns the rates of the main cube whose descriptions begin with some words and the name of the cube, in any order:
-    /// `accepted` means the rate that is described as `Accepted claims by claims`.
+    /// Returns the rates of the main cube whose descriptions begin with some words and the name of the cube, in any
+    /// order: `accepted` means the rate that is described as `Accepted claims by claims`.
     pub(super) fn described_rates(&self, roots: &HashSet<String>) -> Vec<usize> {
         let of_cube = self.main_cube.as_ref().and_then(|name| self.vocabulary.index_of(name));
         let is_of_cube = |root: &String| of_cube.is_some_and(|cube| self.vocabulary.roots(cube).contains(root));

@@ -47,7 +47,8 @@ impl Reader<'_> {
         Some(self.piece(text, format!("measure {only}"), CERTAINTY_OF_SUM))
     }
 
-    /// Returns the measures whose names have the verb of the question, as in `flew the most miles`; or all if none has it.
+    /// Returns the measures whose names have the verb of the question, as in `flew the most miles`; or all if none has
+    /// it.
     fn named_by_verb(&self, measures: Vec<Arc<str>>) -> Vec<Arc<str>> {
         let verbs = self.items.iter().filter(|item| item.kind == ItemKind::Word(Meaning::Verb));
         let roots: Vec<String> =

@@ -1,5 +1,5 @@
-//! Finds names that stand for the rows of a question, and are neither groups nor further measures: `rating for classes longer
-//! than 45 minutes`, `distance of flights`.
+//! Finds names that stand for the rows of a question, and are neither groups nor further measures:
+//! `rating for classes longer than 45 minutes`, `distance of flights`.
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ impl Reader<'_> {
         candidates.members.iter().any(|index| self.vocabulary.entry(*index).kind == MemberKind::Text)
     }
 
-    /// Returns whether a measure follows a measure of another cube, as in `members cancelled` if bookings can be cancelled, and
-    /// members cannot.
+    /// Returns whether a measure follows a measure of another cube, as in `members cancelled` if bookings can be
+    /// cancelled, and members cannot.
     pub(super) fn is_foreign_measure(&self, at: usize, index: usize) -> bool {
         let cube_of = |index: usize| self.vocabulary.entry(index).cube.as_ref();
         let last = self.draft.values.last().and_then(|name| self.vocabulary.index_of(name));
@@ -40,8 +40,8 @@ impl Reader<'_> {
         is_other && !self.is_listed(at)
     }
 
-    /// Returns whether a word such as `their` makes a name the object of a verb, as in `members cancelled their membership`. In
-    /// `members and their city`, it is listed.
+    /// Returns whether a word such as `their` makes a name the object of a verb, as in
+    /// `members cancelled their membership`. In `members and their city`, it is listed.
     pub(super) fn is_owned(&self, at: usize) -> bool {
         let Some([before, owner]) = at.checked_sub(2).map(|start| &self.items[start..at]) else { return false };
         let is_owner = self.language.has(WordList::Possessives, &owner.text.to_lowercase());
@@ -49,8 +49,8 @@ impl Reader<'_> {
         is_owner && is_verb
     }
 
-    /// Returns whether a name only stands for the rows with the number that is compared behind it, as in `average rating for
-    /// classes longer than 45 minutes`: without a word such as `by`, it is not a group.
+    /// Returns whether a name only stands for the rows with the number that is compared behind it, as in
+    /// `average rating for classes longer than 45 minutes`: without a word such as `by`, it is not a group.
     pub(super) fn is_compared_thing(&self, at: usize, candidates: &Candidates) -> bool {
         use Meaning::{AtLeast, AtMost, Equals, Ignore, Less, More, Verb};
         let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
@@ -62,7 +62,8 @@ impl Reader<'_> {
         is_compared && is_plain && !self.compares_next_member(at) && candidates.members.iter().all(is_text)
     }
 
-    /// Asks the caller about a measure behind another one without a word such as `and`. Returns the number of items read.
+    /// Asks the caller about a measure behind another one without a word such as `and`. Returns the number of items
+    /// read.
     pub(super) fn unlisted_measure(&mut self, text: &str, name: &Arc<str>) -> usize {
         let message = format!("measure `{name}` follows another measure; write `and` between them");
         self.unclear(text, message, Vec::new());
@@ -89,8 +90,8 @@ impl Reader<'_> {
         !self.draft.values.is_empty() && !self.draft.groups.is_empty() && !self.is_listed(at)
     }
 
-    /// Asks the caller about a name without a word such as `by` if the question has other groups and a condition on a number, as in
-    /// `classes rated 2 stars or less by trainer`: the name may stand for the rows.
+    /// Asks the caller about a name without a word such as `by` if the question has other groups and a condition on a
+    /// number, as in `classes rated 2 stars or less by trainer`: the name may stand for the rows.
     pub(super) fn check_bare_groups(&mut self) {
         let kind = |name: &Arc<str>| Some(self.vocabulary.entry(self.vocabulary.index_of(name)?).kind);
         let has_condition = |is_meant: fn(MemberKind) -> bool| {

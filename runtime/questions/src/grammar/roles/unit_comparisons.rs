@@ -1,5 +1,5 @@
-//! Compares a number with a unit with the numeric dimension that has this unit, as in `over 2000 miles` and `took more than
-//! 3 days`.
+//! Compares a number with a unit with the numeric dimension that has this unit, as in `over 2000 miles` and
+//! `took more than 3 days`.
 
 use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role};
 use crate::draft::{Desired, Unit};
@@ -68,8 +68,8 @@ impl Reader<'_> {
         Some(end - at)
     }
 
-    /// Returns the numeric dimensions with a unit: those of the main cube, or else those of the cubes that it joins. `to airports
-    /// above 5000 feet` is about the destination.
+    /// Returns the numeric dimensions with a unit: those of the main cube, or else those of the cubes that it joins.
+    /// `to airports above 5000 feet` is about the destination.
     fn numbers_in(&self, at: usize, unit: &Unit) -> Vec<usize> {
         let numbers = |is_near: &dyn Fn(&MemberEntry) -> bool| -> Vec<usize> {
             let numbers = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Number);

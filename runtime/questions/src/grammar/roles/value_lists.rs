@@ -10,7 +10,8 @@ pub(super) struct ValueList {
     pub(super) sets: Vec<Vec<KnownValue>>,
     /// The index of the item after each value.
     pub(super) ends: Vec<usize>,
-    /// For each value but the first: true if it has a row of its own, as after `and` with the words before the first value.
+    /// For each value but the first: true if it has a row of its own, as after `and` with the words before the first
+    /// value.
     pub(super) repeats: Vec<bool>,
     /// True if the list compares values, as in `UA vs DL`.
     pub(super) is_compared: bool,
@@ -50,8 +51,8 @@ impl Reader<'_> {
         list
     }
 
-    /// Returns 1 if the item at a place is a name between two values that is repeated behind the second one, as in `Boeing
-    /// planes versus Embraer planes`, and 0 otherwise.
+    /// Returns 1 if the item at a place is a name between two values that is repeated behind the second one, as in
+    /// `Boeing planes versus Embraer planes`, and 0 otherwise.
     pub(super) fn repeated_noun(&self, at: usize) -> usize {
         let Some([noun, joiner, value, again]) = self.items.get(at..at + 4) else { return 0 };
         let is_noun = |item: &Item| matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown);

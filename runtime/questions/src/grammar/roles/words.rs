@@ -155,8 +155,8 @@ impl Reader<'_> {
         follows_name && self.language.has(WordList::Relatives, &text.to_lowercase())
     }
 
-    /// Returns whether a word for an origin or a destination follows `is`, and a number follows it, as in `products are out of
-    /// stock`.
+    /// Returns whether a word for an origin or a destination follows `is`, and a number follows it, as in
+    /// `products are out of stock`.
     fn is_from_nothing(&self, at: usize) -> bool {
         let before = at.checked_sub(1).map(|before| &self.items[before].kind);
         let follows_is = matches!(before, Some(ItemKind::Word(Meaning::Equals | Meaning::Not)));
@@ -172,8 +172,8 @@ impl Reader<'_> {
         is_only && self.state.is_which_group && !self.draft.groups.is_empty() && self.state.rank.is_none()
     }
 
-    /// Returns whether a word that adds nothing elsewhere describes rows, as in `classes that were full`: it follows `is`, and
-    /// no name follows it. A preposition is such a word only at the end, as in `machines that are on`.
+    /// Returns whether a word that adds nothing elsewhere describes rows, as in `classes that were full`: it follows
+    /// `is`, and no name follows it. A preposition is such a word only at the end, as in `machines that are on`.
     fn is_predicate_word(&self, at: usize) -> bool {
         let lower = self.items[at].text.to_lowercase();
         let before = at.checked_sub(1).map(|before| &self.items[before].kind);

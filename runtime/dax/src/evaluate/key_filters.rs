@@ -1,4 +1,4 @@
-//! USERELATIONSHIP for filters of tables behind the joined table.
+//! Converts filters of tables that a joined table reaches into filters of its keys, for USERELATIONSHIP.
 //!
 //! In: a filter context and a join to follow. Out: the same context, in which these filters are lists of keys of the
 //! joined table. A query reaches the tables behind the joined table only through that table itself, while a list of its
@@ -18,7 +18,7 @@ use crate::place::Place;
 impl<'q> Evaluator<'q> {
     /// Returns a context in which the filters of the columns behind the table of a relationship are lists of keys of
     /// this table.
-    pub(super) fn by_keys(
+    pub(super) fn with_key_filters(
         &self,
         context: &FilterContext,
         relationship: &Relationship,

@@ -41,6 +41,8 @@ pub(crate) struct FileSelection {
 }
 
 impl ModelFolder {
+    /// Finds the selected files of a folder.
+    ///
     /// # Errors
     /// The folder cannot be read, or contains too many files.
     pub(crate) fn open(dir: &Path, selection: &FileSelection) -> Result<Self, AuthoringError> {

@@ -62,6 +62,8 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
+    /// Reads a certificate and its private key.
+    ///
     /// # Errors
     /// [`TlsError`]
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {

@@ -84,6 +84,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
         statement: Statement<'_>,
     ) -> Result<ColumnKinds, WarehouseError>;
 
+    /// Checks that the server of a connection responds.
+    ///
     /// # Errors
     /// The server does not respond.
     async fn ping(&self, connection: &mut Self::Connection) -> Result<(), sqlx::Error>;

@@ -131,6 +131,8 @@ impl OAuth {
         self.transport
     }
 
+    /// Begins a login at a provider. Returns the URL for the browser, and the value that binds the login to it.
+    ///
     /// # Errors
     /// [`OAuthError::UnknownProvider`].
     pub fn begin(&self, provider: &str) -> Result<LoginStart, OAuthError> {

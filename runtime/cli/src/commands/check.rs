@@ -242,7 +242,7 @@ fn summary(engine: Option<&Services>, problems: &[Diagnostic]) -> String {
     }
 }
 
-/// Returns `5 cubes, 70 measures, 47 dimensions, 12 metrics`.
+/// Returns `5 cubes, 70 measures, 46 dimensions, 12 metrics`.
 pub(crate) fn contents(snapshot: &Snapshot) -> String {
     let cubes = &snapshot.model.cubes;
     let own = || cubes.iter().filter(|cube| cube.alias_of.is_none());

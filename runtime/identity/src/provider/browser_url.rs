@@ -20,6 +20,8 @@ pub enum BrowserUrlError {
 }
 
 impl BrowserUrl {
+    /// Parses a URL that browsers open.
+    ///
     /// # Errors
     /// [`BrowserUrlError`].
     pub fn read(text: &str) -> Result<Self, BrowserUrlError> {

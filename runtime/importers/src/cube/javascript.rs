@@ -113,6 +113,8 @@ fn deep_line(text: &str) -> Option<u32> {
 /// The document of a file and the findings. The document is `None` if the file has no cube and no view.
 type Parsed = (Option<Node>, Vec<Diagnostic>);
 
+/// Parses a file of JavaScript. Nothing is executed.
+///
 /// # Errors
 /// Returns the line and the message of the first syntax error.
 fn document(file: &Arc<SourceFile>) -> Result<Parsed, (u32, String)> {

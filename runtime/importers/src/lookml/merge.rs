@@ -107,6 +107,8 @@ impl Merger<'_> {
         self.ready.insert(name.to_owned(), merged.ok());
     }
 
+    /// Returns a definition merged with those that it extends.
+    ///
     /// # Errors
     /// Returns the reason why the definition has no counterpart, and an action.
     fn merged(&mut self, name: &str, item: &Item) -> Result<Extended, (String, &'static str)> {

@@ -59,6 +59,8 @@ struct Around {
 }
 
 impl MembersRequest {
+    /// Creates a request for the members of the hierarchy with this name.
+    ///
     /// # Errors
     /// The request names no hierarchy.
     pub(super) fn of_hierarchy(name: Option<&str>) -> Result<Self, Fault> {

@@ -6,9 +6,9 @@
 //! no titles, descriptions or formats, because no value depends on them. It does not depend on the places of
 //! definitions in files, on policies, or on which models are built.
 //!
-//! The second line of a text names its format. Texts of the first format have no such line, and lack joins, primary
-//! times and time zones. A stored definition is compared with the present one in its own format, so that an upgrade
-//! does not change the status of a certificate.
+//! The second line of a stored definition names its format. Those of the first format have no such line, and lack joins,
+//! primary times and time zones. A stored definition is compared with the present one in its own format, so that an
+//! upgrade does not change the status of a certificate.
 
 mod paths;
 
@@ -34,7 +34,7 @@ const MAX_STORED: usize = 64 * 1_024;
 /// The second line of texts in the present format.
 const FORMAT_LINE: &str = "  form: 2";
 
-/// The set of items that a text contains.
+/// The set of items that a definition contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum DefinitionFormat {
     /// Without joins, primary times and time zones.

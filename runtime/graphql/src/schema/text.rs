@@ -34,7 +34,7 @@ pub(super) fn of_modules(complete: &str, modules: Modules) -> String {
     definitions(&text).into_iter().filter(is_used).collect()
 }
 
-/// Divides a text into its definitions. Each begins with its description, and ends before the next one.
+/// Divides a schema into its definitions. Each begins with its description, and ends before the next one.
 fn definitions(text: &str) -> Vec<String> {
     let (mut found, mut open, mut is_complete) = (Vec::new(), String::new(), false);
     let mut is_described = false;

@@ -336,12 +336,12 @@ export interface components {
             pre_aggregation: string;
             /**
              * Format: uint
-             * @description The number of tables; for callers from whom no rows of the cube are hidden.
+             * @description The number of tables; only for callers from whom no rows of the cube are hidden.
              */
             tables?: number | null;
             /**
              * Format: uint64
-             * @description The rows of the tables; for `admin`.
+             * @description The number of rows of the tables; only for callers with the scope `admin`.
              */
             rows?: number | null;
             /**
@@ -364,7 +364,7 @@ export interface components {
             /** @description The line of YAML that the pre-aggregation lacks; in explanations and errors only. */
             add?: string | null;
         };
-        /** @description The SQL of a query, with its values. */
+        /** @description The SQL of a query, and the values of its parameters. */
         Sql: {
             sql: string;
             params: unknown[];

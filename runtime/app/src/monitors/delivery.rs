@@ -2,10 +2,10 @@
 //!
 //! In: deliveries that are due. Out: their states, and the states of channels. A message is sent at least once, and all
 //! attempts carry the same id. A channel that fails is paused for 10 s. Each further failure doubles the pause, up to
-//! an hour. If the receiver requests a pause, that pause is used, from a second to an hour. A message that is not
-//! accepted within 24 hours has failed; it stays stored, and a caller can send it again. A receiver that refuses all
-//! messages disables its channel. Messages to different channels are sent in parallel, so that a slow channel does not
-//! delay the others.
+//! an hour. If the receiver requests a pause, that pause is used, from a second to an hour, and from the fifth failure
+//! in a row at least 10 s. A message that is not accepted within 24 hours has failed; it stays stored, and a caller can
+//! send it again. A receiver that refuses all messages disables its channel. Messages to different channels are sent in
+//! parallel, so that a slow channel does not delay the others.
 
 use std::sync::Arc;
 use std::time::Duration;

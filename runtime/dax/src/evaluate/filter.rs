@@ -358,11 +358,11 @@ impl<'q> Evaluator<'q> {
         Ok(FilterContext { filters: self.filter_list(filters), pins, relationships: Rc::clone(&context.relationships) })
     }
 
-    /// Returns a condition over several columns of one table as the list of the combinations of values that meet it.
-    /// The columns of a list can be separated.
+    /// Converts a condition over several columns of one table to the list of the combinations of values that meet it.
+    /// Unlike a condition, a list can lose a column.
     fn listed(&self, filter: &Rc<Restriction>, place: Place) -> Result<Rc<Restriction>> {
-        let alone = FilterContext::new(self.filter_list(vec![Rc::clone(filter)]));
-        let rows = self.values_of(&filter.columns, true, &alone, place)?;
+        let context = FilterContext::new(self.filter_list(vec![Rc::clone(filter)]));
+        let rows = self.values_of(&filter.columns, true, &context, place)?;
         Ok(Rc::new(Restriction { allowed: Allowed::Rows(distinct(rows)), ..(**filter).clone() }))
     }
 

@@ -57,14 +57,9 @@ pub fn after_attempt(due: &DueDelivery, result: Result<(), SendError>, at: Times
         }
         Err(SendError::Temporary { after, .. }) => {
             lane.failures += 1;
-            let own = pause(lane.failures, spread).min(MAX_PAUSE);
-            let requested = after.map(|after| after.clamp(MIN_PAUSE, MAX_PAUSE));
-            let pause = match requested {
-                // A receiver that fails again and again gets at least the first pause.
-                Some(requested) if lane.failures > OBEYED_FAILURES => requested.max(FIRST_PAUSE),
-                Some(requested) => requested,
-                None => own,
-            };
+            let least = if lane.failures > OBEYED_FAILURES { FIRST_PAUSE } else { MIN_PAUSE };
+            let requested = after.map(|after| after.clamp(least, MAX_PAUSE));
+            let pause = requested.unwrap_or_else(|| pause(lane.failures, spread).min(MAX_PAUSE));
             lane.resumes_at = Some(paused(pause));
             delivery.due_at = paused(pause);
             (delivery.due_at > delivery.expires_at).then_some(DeliveryState::Failed)
@@ -260,6 +255,13 @@ mod tests {
             let failed = after_attempt(&due(), temporary(Some(requested)), at(0), MIDDLE);
             assert_eq!(failed.lane.resumes_at, Some(at(pause)), "{requested}");
         }
+        let (mut failed, mut now, mut pauses) = (due(), at(0), Vec::new());
+        for _ in 0..6 {
+            failed = after_attempt(&failed, temporary(Some(2)), now, MIDDLE);
+            pauses.push(failed.delivery.due_at.as_second() - now.as_second());
+            now = failed.delivery.due_at;
+        }
+        assert_eq!(pauses, [2, 2, 2, 2, 10, 10]);
         let failed = after_attempt(&due(), temporary(Some(120)), at(0), MIDDLE);
         assert_eq!((failed.lane.resumes_at, failed.lane.failures), (Some(at(120)), 1));
         let sent = after_attempt(&failed, Ok(()), at(120), MIDDLE);

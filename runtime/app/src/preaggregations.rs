@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use recommend::{Recommendation, recommend};
+pub use recommend::{Recommendation, RecommendedTable, recommend};
 pub use requests::{RefreshError, RefreshRequest};
 pub use status::{RollupStatus, ServedState, bucket_text};
 

@@ -3,11 +3,15 @@
 //! In: bodies of requests, and the use case's records. Out: requests to build, and the records as JSON. Numbers of
 //! rows, sizes and messages of the warehouse are for administrators; other callers get null.
 
+mod definition;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use terrane_app::ports::preaggregations::{BuildOrigin, BuildState, PublishedTable, RollupBuild};
 use terrane_app::preaggregations::{RefreshRequest, RollupStatus, ServedState, bucket_text};
+
+pub use definition::definition_yaml;
 
 use crate::body::parse;
 use crate::fields::{FieldError, Fields, Path};

@@ -23,6 +23,7 @@ use super::{CostService, HistoryError};
 use crate::domain::{RequestContext, Scope};
 use crate::metadata;
 use crate::ports::executed_queries::{FilterTotals, HistoryFilter, QueryOwner};
+use crate::preaggregations::RecommendedTable;
 
 /// The smallest number of queries on which a recommendation is based.
 const MIN_QUERIES: u64 = 3;
@@ -45,8 +46,8 @@ pub struct CostRecommendation {
     pub cube: Arc<str>,
     /// The dimensions to filter by, or to index, as `cube.dimension`.
     pub members: Vec<Arc<str>>,
-    /// The definition of a pre-aggregation as YAML.
-    pub definition: Option<Arc<str>>,
+    /// The definition of a pre-aggregation.
+    pub definition: Option<RecommendedTable>,
     /// The number of queries that the recommendation is based on.
     pub queries: u64,
     /// The time that the warehouse took for these queries.
@@ -124,7 +125,7 @@ impl CostService {
             kind: RecommendationKind::PreAggregation,
             cube: table.cube,
             members: Vec::new(),
-            definition: Some(table.yaml.into()),
+            definition: Some(table.definition),
             queries: table.queries,
             warehouse: table.warehouse,
             cost_micros: self.log.cost_micros(table.warehouse),

@@ -1,11 +1,10 @@
 //! Recommendations: the smallest pre-aggregations that would have served the costliest queries.
 //!
-//! In: shapes of queries that were computed from rows, and the served project. Out: definitions as YAML, each with the
-//! number of queries that it would have served. Shapes with a measure that cannot be merged into coarser groups, such
+//! In: shapes of queries that were computed from rows, and the served project. Out: definitions, each with the number
+//! of queries that it would have served. Shapes with a measure that cannot be merged into coarser groups, such
 //! as a count of distinct values, are left out.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,12 +28,25 @@ const MAX_DEPTH: usize = 50;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommendation {
     pub cube: Arc<str>,
-    /// An entry of `pre_aggregations` of the cube.
-    pub yaml: String,
+    pub definition: RecommendedTable,
     /// The number of queries that the pre-aggregation would have served.
     pub queries: u64,
     /// The time that the warehouse took for these queries.
     pub warehouse: Duration,
+}
+
+/// The definition of a recommended pre-aggregation: an entry of `pre_aggregations` of its cube. Members of the cube have
+/// no cube in their names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecommendedTable {
+    pub name: String,
+    pub measures: Vec<Arc<str>>,
+    pub dimensions: Vec<Arc<str>>,
+    pub segments: Vec<Arc<str>>,
+    /// The time dimension and the granularity of its buckets.
+    pub time: Option<(Arc<str>, Granularity)>,
+    /// The time that each partition covers.
+    pub partition: Option<Granularity>,
 }
 
 /// A pre-aggregation under construction. It grows by the shapes that it serves.
@@ -86,7 +98,7 @@ pub fn recommend(model: &Model, mut history: Vec<ComputedQueries>) -> Vec<Recomm
     let mut named = |draft: &Draft| {
         let is_free = |name: &String| RollupOf::named(model, &draft.cube, name).is_none();
         let name = numbers.by_ref().map(|number: u32| format!("recommended_{number}")).find(is_free);
-        draft.recommendation(&name.unwrap_or_default())
+        draft.recommendation(name.unwrap_or_default())
     };
     drafts.iter().map(&mut named).collect()
 }
@@ -131,35 +143,22 @@ impl Draft {
         self.warehouse += computed.warehouse;
     }
 
-    fn recommendation(&self, name: &str) -> Recommendation {
+    fn recommendation(&self, name: String) -> Recommendation {
         let own = format!("{}.", self.cube);
-        let scalar_of = |name: &Arc<str>| scalar(name.strip_prefix(&*own).unwrap_or(name));
-        let list = |names: &BTreeSet<Arc<str>>| names.iter().map(scalar_of).collect::<Vec<_>>().join(", ");
-        let mut yaml = format!("- name: {name}\n  measures: [{}]\n", list(&self.measures));
-        // Writing to a string cannot fail.
-        if !self.dimensions.is_empty() {
-            let _ = writeln!(yaml, "  dimensions: [{}]", list(&self.dimensions));
-        }
-        if !self.segments.is_empty() {
-            let _ = writeln!(yaml, "  segments: [{}]", list(&self.segments));
-        }
-        if let Some((name, granularity)) = &self.time {
-            let _ = writeln!(yaml, "  time_dimension: {}\n  granularity: {}", scalar_of(name), granularity.as_str());
-            if *granularity <= Granularity::Day {
-                let _ = writeln!(yaml, "  partition_granularity: month");
-            }
-        }
+        let short = |name: &Arc<str>| name.strip_prefix(&*own).map_or_else(|| Arc::clone(name), Arc::from);
+        let list = |names: &BTreeSet<Arc<str>>| names.iter().map(short).collect();
+        let is_fine = |(_, granularity): &(_, Granularity)| *granularity <= Granularity::Day;
+        let definition = RecommendedTable {
+            name,
+            measures: list(&self.measures),
+            dimensions: list(&self.dimensions),
+            segments: list(&self.segments),
+            time: self.time.as_ref().map(|(name, granularity)| (short(name), *granularity)),
+            partition: self.time.as_ref().filter(|time| is_fine(time)).map(|_| Granularity::Month),
+        };
         let (queries, warehouse) = (self.queries, self.warehouse);
-        Recommendation { cube: Arc::clone(&self.cube), yaml, queries, warehouse }
+        Recommendation { cube: Arc::clone(&self.cube), definition, queries, warehouse }
     }
-}
-
-/// Returns a name as a scalar in YAML, quoted if necessary.
-fn scalar(name: &str) -> String {
-    let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
-        && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&&*name.to_lowercase());
-    if is_plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "''")) }
 }
 
 /// Returns the coarsest step from which both granularities can be computed.

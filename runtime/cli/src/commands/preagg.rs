@@ -24,7 +24,7 @@ use terrane_expectations::Rows;
 use terrane_store::StateStore;
 use terrane_terminal::Tree;
 use terrane_wire::Audience;
-use terrane_wire::preaggregations::{PreaggregationBuild, PreaggregationsStatus};
+use terrane_wire::preaggregations::{PreaggregationBuild, PreaggregationsStatus, definition_yaml};
 
 use super::query::{query_text, refused, refused_query};
 use super::{Terminal, json_line, operator, print, print_error, print_problems};
@@ -412,7 +412,8 @@ async fn recommend(
     if arguments.json {
         let entry = |found: &Recommendation| {
             let milliseconds = found.warehouse.as_secs_f64() * 1_000.0;
-            json!({"cube": &*found.cube, "queries": found.queries, "warehouse_ms": milliseconds, "yaml": found.yaml})
+            let yaml = definition_yaml(&found.definition);
+            json!({"cube": &*found.cube, "queries": found.queries, "warehouse_ms": milliseconds, "yaml": yaml})
         };
         print(&json_line(&json!({ "recommendations": found.iter().map(entry).collect::<Vec<_>>() })));
         return Ok(());
@@ -423,7 +424,8 @@ async fn recommend(
     for found in &found {
         let (queries, seconds) = (found.queries, found.warehouse.as_secs_f64());
         let word = if queries == 1 { "query" } else { "queries" };
-        print(&format!("# cube {}: {queries} {word}, {seconds:.1} s of the warehouse\n{}\n", found.cube, found.yaml));
+        let yaml = definition_yaml(&found.definition);
+        print(&format!("# cube {}: {queries} {word}, {seconds:.1} s of the warehouse\n{yaml}\n", found.cube));
     }
     Ok(())
 }

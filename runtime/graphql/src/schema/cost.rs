@@ -139,7 +139,7 @@ impl From<wire::Recommendation<'_>> for Recommendation {
             cube: found.cube.to_owned(),
             members: found.members.iter().map(|member| member.to_string()).collect(),
             message: found.message,
-            definition: found.definition.map(str::to_owned),
+            definition: found.definition,
             queries: found.evidence.queries,
             warehouse_seconds: found.evidence.warehouse_seconds,
             cost: found.evidence.cost,

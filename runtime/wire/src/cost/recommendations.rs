@@ -7,6 +7,7 @@ use serde::Serialize;
 use terrane_app::cost::{CostRecommendation, RecommendationKind, Saving};
 
 use crate::fields::{FieldError, Path};
+use crate::preaggregations::definition_yaml;
 
 const KNOWN: &[&str] = &["user_id", "period"];
 const PERIODS: &str = "`last_N_days` with N from 1 to 366";
@@ -32,7 +33,7 @@ pub struct Recommendation<'a> {
     pub members: &'a [Arc<str>],
     pub message: String,
     /// The definition of a pre-aggregation: an entry of `pre_aggregations` of the cube, as YAML.
-    pub definition: Option<&'a str>,
+    pub definition: Option<String>,
     pub evidence: RecommendationEvidence,
     /// Null if it is unknown.
     pub expected_saving: Option<ExpectedSaving>,
@@ -94,7 +95,7 @@ impl<'a> From<&'a CostRecommendation> for Recommendation<'a> {
             cube: &found.cube,
             members: &found.members,
             message: message(found),
-            definition: found.definition.as_deref(),
+            definition: found.definition.as_ref().map(definition_yaml),
             evidence: RecommendationEvidence {
                 queries: found.queries,
                 warehouse_seconds: found.warehouse.as_secs_f64(),

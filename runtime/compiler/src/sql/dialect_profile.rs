@@ -279,15 +279,18 @@ impl Quoting {
     /// Writes a name in quotes, and escapes quotes inside it.
     pub fn write_quoted_name(&self, out: &mut String, name: &str) {
         let escapes_backslash = self.ident_escape.starts_with('\\');
+        let close = self.ident_close.chars().next();
         out.push_str(&self.ident_open);
-        for c in name.chars() {
-            if self.ident_close.starts_with(c) {
-                out.push_str(&self.ident_escape);
-            } else if c == '\\' && escapes_backslash {
-                out.push_str("\\\\");
-            } else {
-                out.push(c);
+        if name.contains(|c| Some(c) == close || c == '\\') {
+            for c in name.chars() {
+                match c {
+                    _ if Some(c) == close => out.push_str(&self.ident_escape),
+                    '\\' if escapes_backslash => out.push_str("\\\\"),
+                    _ => out.push(c),
+                }
             }
+        } else {
+            out.push_str(name);
         }
         out.push_str(&self.ident_close);
     }

@@ -124,7 +124,7 @@ impl Place<'_> {
                 self.word(&stems, length, meaning)
             }
             (Some((length, meaning @ Meaning::Superlative(_))), Some((other, candidates)))
-                if self.adds_cube(&stems[length..other], &candidates) =>
+                if self.adds_cube(&stems[..other], length, &candidates) =>
             {
                 self.word(&stems, length, meaning)
             }

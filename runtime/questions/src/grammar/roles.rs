@@ -24,6 +24,7 @@ mod known_values;
 mod lengths;
 mod lookups;
 mod members;
+mod pairs;
 mod particles;
 mod ranking;
 mod rates;
@@ -262,7 +263,7 @@ impl<'r> Reader<'r> {
 
     /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
-        let found = self.verb_with_particle(at).or_else(|| self.hour_condition(at));
+        let found = self.paired(at).or_else(|| self.verb_with_particle(at)).or_else(|| self.hour_condition(at));
         let found = found.or_else(|| self.route(at)).or_else(|| self.counted_back(at));
         if let Some(length) = found {
             return length;

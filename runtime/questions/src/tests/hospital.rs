@@ -121,3 +121,79 @@ fn exact_titles_precede_cubes_with_adjectives() {
         ("longest stay by ward", "admissions.longest_stay by wards.ward_name"),
     ]);
 }
+
+#[test]
+fn several_words_that_rank_need_several_measures() {
+    check(&[
+        ("highest and lowest treatment cost by ward", "? highest treatment cost"),
+        ("minimum and maximum stay by ward", "? minimum stay"),
+        ("average and maximum birth year by city", "? maximum birth year"),
+        ("best and worst wards by readmission rate", "? best and worst"),
+        ("top 3 and bottom 3 wards by readmission rate", "? top 3 and bottom"),
+    ]);
+}
+
+#[test]
+fn dimensions_in_the_name_of_a_measure_are_no_groups() {
+    check(&[
+        ("share of abnormal results by test", "abnormal_rate by lab_tests.test_name"),
+        ("abnormal results by test", "lab_tests.abnormal by lab_tests.test_name"),
+        (
+            "blood count tests with abnormal result per month in 2025",
+            "lab_tests.abnormal by month where lab_tests.test_name equals blood count in 2025",
+        ),
+    ]);
+}
+
+#[test]
+fn words_are_values_only_if_they_are_names() {
+    check(&[
+        ("how many patients are still in hospital", "? hospital"),
+        ("how many patients are satisfied", "? satisfied"),
+        ("doctors are on holiday", "? holiday"),
+        ("patients where the city is rome", "patients.count where patients.city equals rome"),
+        ("patients named smith", "patients.count where patients.patient_name equals smith"),
+    ]);
+}
+
+#[test]
+fn verbs_that_name_a_time_are_events() {
+    check(&[
+        (
+            "which doctor admitted the most patients in October",
+            "admissions.patients_treated by doctors.doctor_name in 2026-10 of admissions.admitted_at order admissions.patients_treated desc limit 1",
+        ),
+        ("how many patients are admitted per ward", "admissions.patients_treated by wards.ward_name"),
+        (
+            "how many patients were admitted in October",
+            "admissions.patients_treated in 2026-10 of admissions.admitted_at",
+        ),
+        (
+            "how many patients were discharged in October",
+            "admissions.patients_treated in 2026-10 of admissions.discharged_at",
+        ),
+    ]);
+}
+
+#[test]
+fn changes_of_each_period_are_series() {
+    check(&[
+        ("how does the number of admissions change month over month", "admissions.count by month in 2025 vs -1 month"),
+        ("admissions by month compared to the previous month", "admissions.count by month in 2025 vs -1 month"),
+        (
+            "how did the number of admissions change compared to the previous year",
+            "admissions.count in this year vs -1 year",
+        ),
+    ]);
+}
+
+#[test]
+fn lacks_and_divisions_lead_to_choices() {
+    check(&[
+        ("patients without insurance", "? without insurance"),
+        ("patients without a blood type", "patients.count where patients.blood_type notSet "),
+        ("treatment cost per patient by insurance", "? per patient"),
+        ("treatment cost per ward", "admissions.total_cost by wards.ward_name"),
+        ("cost per night by ward", "cost_per_night by wards.ward_name"),
+    ]);
+}

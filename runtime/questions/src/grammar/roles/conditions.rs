@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{CERTAINTY_OF_GUESS, Candidates, DraftValue, ItemKind, Reader, Role, certainty_of};
 use crate::draft::Unit;
-use crate::language::Meaning;
+use crate::language::{Meaning, WordList};
 use crate::members::{KnownValue, MemberKind};
 use crate::spelling::spelled;
 
@@ -102,11 +102,8 @@ impl Reader<'_> {
             let is_adjacent = next == at + 1;
             // `by airport without JetBlue` excludes a value of another dimension.
             let is_known = matches!(self.items.get(next).map(|item| &item.kind), Some(ItemKind::Value(_)));
-            // An unknown word after `without` is a value only if it looks like a name.
-            let is_guess = self.items.get(next).is_some_and(|item| {
-                item.kind == ItemKind::Unknown && !item.text.contains(|c: char| c.is_uppercase() || c.is_numeric())
-            });
-            let is_announced = is_announced && !(is_excluded && (is_known || is_guess));
+            let is_guess = self.is_guess(at, next, candidates) || (is_excluded && self.is_plain_word(next));
+            let is_announced = is_announced && !is_guess && !(is_excluded && is_known);
             members.retain(|member| self.may_have_value(*member, next, is_adjacent, is_announced));
         }
         // In `on-time rate below 75%`, the measure is a value as well.
@@ -178,6 +175,26 @@ impl Reader<'_> {
         self.state.is_negated = false;
         self.state.is_which = false;
         Some(end - at)
+    }
+
+    /// Returns whether the item at a place is an unknown word that does not look like a name.
+    fn is_plain_word(&self, at: usize) -> bool {
+        self.items.get(at).is_some_and(|item| {
+            item.kind == ItemKind::Unknown && !item.text.contains(|c: char| c.is_uppercase() || c.is_numeric())
+        })
+    }
+
+    /// Returns whether the word at `next` would only be a guess as the value of the member at `at`. In `patients are still
+    /// in hospital`, the last word is no name of a patient. It is a value after `named`, and in `where city is rome`.
+    fn is_guess(&self, at: usize, next: usize, candidates: &Candidates) -> bool {
+        let announces = |list: WordList, item: &super::Item| self.language.has(list, &item.text.to_lowercase());
+        let is_named = next > at + 1 && announces(WordList::Naming, &self.items[next - 1]);
+        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
+        let is_link = |item: &&super::Item| self.language.is_link(&item.text.to_lowercase());
+        let before = self.items[..at].iter().rev().find(|item| !is_link(item));
+        let is_condition = before.is_some_and(|item| announces(WordList::Conditions, item));
+        let is_where = is_condition && !candidates.members.iter().any(is_cube);
+        self.is_plain_word(next) && !is_named && !is_where
     }
 
     /// Returns whether the item at a place is a value of another dimension of the rows that a name stands for. In

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Candidates, ItemKind, Reader, Role};
-use crate::language::Meaning;
+use crate::draft::Aggregation;
+use crate::language::{Meaning, WordList};
 use crate::spelling::spelled;
 
 /// The smallest number of words of a name that may be apart in a question.
@@ -26,6 +27,46 @@ impl Reader<'_> {
             Some((index, rest.len(), places))
         });
         found.max_by_key(|(_, words, _)| *words).map(|(index, _, places)| (index, places))
+    }
+
+    /// Returns whether a rate is the share of the rows that some roots name. A rate with these rows as its denominator is
+    /// a share of other ones: the punctuality of long flights is not the share of long flights. If the denominator is
+    /// unknown, one of the names must consist of the roots and of words that add nothing to a share.
+    pub(super) fn is_share_of(&self, index: usize, roots: &HashSet<String>) -> bool {
+        let entry = self.vocabulary.entry(index);
+        let denominator = entry.ratio.as_ref().and_then(|(_, whole)| self.vocabulary.index_of(whole));
+        if let Some(whole) = denominator {
+            let whole = self.vocabulary.roots(whole);
+            return !roots.iter().any(|root| whole.contains(root) && !self.is_root_of_main(root));
+        }
+        let adds_nothing = |stem: &String| {
+            let root = self.language.root(stem);
+            roots.contains(&root)
+                || self.is_root_of_main(&root)
+                || self.language.has(WordList::ShareNouns, stem)
+                || self.language.number(stem).is_some()
+                || stem.starts_with(|c: char| c.is_ascii_digit())
+                || self.language.phrase(&[stem]).is_some()
+                || self.vocabulary.related(stem, self.language).iter().any(|index| self.counts_part(*index))
+        };
+        let is_plain = |phrase: &Arc<str>| {
+            let stems = self.stems_of(phrase);
+            let own: HashSet<String> = stems.iter().map(|stem| self.language.root(stem)).collect();
+            roots.is_subset(&own) && stems.iter().all(adds_nothing)
+        };
+        entry.phrases.iter().chain(&entry.synonyms).any(is_plain)
+    }
+
+    /// Returns whether a measure counts some rows of the main cube, as the departures of flights.
+    fn counts_part(&self, index: usize) -> bool {
+        let entry = self.vocabulary.entry(index);
+        entry.aggregation == Some(Aggregation::Count) && self.is_of_main_cube(entry)
+    }
+
+    /// Returns whether a root is a word in the names of the main cube.
+    fn is_root_of_main(&self, root: &str) -> bool {
+        let cube = self.main_cube.as_ref().and_then(|name| self.vocabulary.index_of(name));
+        cube.is_some_and(|cube| self.vocabulary.roots(cube).contains(root))
     }
 
     fn stems_of(&self, text: &str) -> Vec<String> {

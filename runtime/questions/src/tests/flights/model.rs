@@ -36,6 +36,8 @@ measure   flights.average_air_time | average_air_time; Average time in the air |
 measure   flights.average_speed | average_speed; Average speed | | unit=mph
 metric    on_time_rate | on_time_rate | | share cube=flights ratio=flights.on_time/flights.count described=Flights_that_arrived_less_than_15_minutes_late
 metric    cancellation_rate | cancellation_rate | | share cube=flights ratio=flights.cancelled/flights.count
+metric    long_haul_on_time_rate | long_haul_on_time_rate | | share cube=flights
+metric    long_haul_advantage | long_haul_advantage | | share cube=flights
 metric    airbus_share | airbus_share | | share cube=flights
 measure   flights.cancellation_rate | cancellation_rate; Cancellation rate | | share ratio=flights.cancelled/flights.count
 time      flights.flight_date | flight_date; Flight date; flights flight date

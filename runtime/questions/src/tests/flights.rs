@@ -49,7 +49,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     // Hours, days and months as groups.
     ("average departure delay by hour", "flights.average_departure_delay by flights.departure_hour"),
     ("flights per hour of the day", "flights.count by flights.departure_hour"),
-    ("What was the busiest day of the year?", "? busiest"),
+    ("What was the busiest day of the year?", "flights.count by day order flights.count desc limit 1"),
     ("months with more than 30000 flights", "flights.count by month where flights.count gt 30000"),
     ("the month with the most cancellations", "flights.cancelled by month order flights.cancelled desc limit 1"),
     ("Which days had more than 200 cancelled flights?", "flights.cancelled by day where flights.cancelled gt 200"),
@@ -124,6 +124,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("share of flights by airline", "flights.count by airlines.name totals"),
     ("share of long haul flights by carrier", "? share of"),
     ("carrier with the highest share of long haul flights", "? share of"),
+    ("what share of flights are flown by JetBlue", "flights.count by airlines.name totals"),
     ("highest and lowest temperature in 2013", "weather.warmest + weather.coldest in 2013"),
     ("largest and smallest average departure delay by month", "? largest average departure delay"),
     ("cancelled flights as a share of all flights by airline", "cancellation_rate by airlines.name"),

@@ -197,3 +197,27 @@ fn lacks_and_divisions_lead_to_choices() {
         ("cost per night by ward", "cost_per_night by wards.ward_name"),
     ]);
 }
+
+#[test]
+fn questions_that_needed_no_clarification_are_answered() {
+    check(&[
+        ("what share of admissions is emergency", "admissions.count by admissions.admission_type totals"),
+        ("average tests per day in 2026", "? tests"),
+        ("tests ordered by each specialty", "lab_tests.count by doctors.specialty"),
+        (
+            "slowest test on average",
+            "lab_tests.average_turnaround by lab_tests.test_name order lab_tests.average_turnaround desc limit 1",
+        ),
+        ("MRI scans per doctor", "lab_tests.count by doctors.doctor_name where lab_tests.test_name equals MRI scan"),
+        (
+            "average cost per night in the Intensive Care department",
+            "cost_per_night where wards.department equals Intensive Care",
+        ),
+        (
+            "wards with an average stay above 6 nights",
+            "admissions.average_stay by wards.ward_name where admissions.average_stay gt 6",
+        ),
+        ("wich ward has the most beds", "wards.total_beds by wards.ward_name order wards.total_beds desc limit 1"),
+        ("admissions by day in the week of 2026-07-01", "admissions.count by day in 2026-W27"),
+    ]);
+}

@@ -69,7 +69,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether `by` at a place introduces the agent of a verb: a value follows, and not a member.
-    fn is_agent(&self, at: usize) -> bool {
+    pub(super) fn is_agent(&self, at: usize) -> bool {
         let is_verb = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Word(Meaning::Verb));
         let next = self.items.get(at + 1).map(|item| &item.kind);
         is_verb && matches!(next, Some(ItemKind::Value(_) | ItemKind::Quoted | ItemKind::Unknown))

@@ -14,7 +14,8 @@ impl Reader<'_> {
     pub(super) fn condition(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         // In `carriers with more than 1000 flights`, the number belongs to the member after it.
         let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
-        if !candidates.members.iter().any(is_number) && self.compares_next_member(at) {
+        let unit = self.combined_word(at, candidates);
+        if !candidates.members.iter().any(is_number) && unit.is_none() && self.compares_next_member(at) {
             return None;
         }
         if self.compares_quality_of_rows(at) {
@@ -174,7 +175,27 @@ impl Reader<'_> {
         self.compare((at, end), index, operator, is_negated, &values, certainty);
         self.state.is_negated = false;
         self.state.is_which = false;
-        Some(end - at)
+        Some(end + usize::from(unit == Some(end)) - at)
+    }
+
+    /// Returns the place of the name of the number that a measure combines, behind a comparison with the measure, as in
+    /// `average stay above 6 nights`: it is the unit of the number.
+    fn combined_word(&self, at: usize, candidates: &Candidates) -> Option<usize> {
+        use Meaning::{AtLeast, AtMost, Ignore, Less, More};
+        let is_filler = |item: &&super::Item| matches!(item.kind, ItemKind::Word(Ignore));
+        let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
+        let is_compared = matches!(self.items.get(comparison)?.kind, ItemKind::Word(More | Less | AtLeast | AtMost));
+        let ItemKind::Member(found) = &self.items.get(comparison + 2)?.kind else { return None };
+        let is_combined = |index: &usize| {
+            let combined = self.vocabulary.entry(*index).combines.as_ref();
+            let shares = |other: &usize| {
+                let other = self.vocabulary.entry(*other);
+                combined == Some(&other.name) || other.combines.as_ref() == combined
+            };
+            combined.is_some() && found.members.iter().any(shares)
+        };
+        let is_meant = is_compared && self.is_number(comparison + 1) && candidates.members.iter().all(is_combined);
+        is_meant.then_some(comparison + 2)
     }
 
     /// Returns whether the item at a place is an unknown word that does not look like a name.

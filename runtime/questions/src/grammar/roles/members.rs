@@ -367,7 +367,10 @@ impl Reader<'_> {
         };
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
         let next = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
-        let is_compared = self.counts_behind(next) || self.items.get(next).is_some_and(compares) || self.lacks_rows(at);
+        let is_compared = self.counts_behind(next)
+            || self.items.get(next).is_some_and(compares)
+            || self.lacks_rows(at)
+            || self.compares_measure(next);
         let is_followed = is_compared && !self.compares_quality_of_rows(at) && !self.counts_compared_rows(at, next);
         is_followed && candidates.members.iter().any(is_text)
     }

@@ -169,6 +169,12 @@ impl Reader<'_> {
         let stems = values.iter().flat_map(|place| self.stems_of(&self.items[*place].text));
         let roots: HashSet<String> = stems.map(|stem| self.language.root(&stem)).collect();
         let members = self.rates(&roots);
+        if members.is_empty()
+            && !is_within_groups
+            && let Some(length) = self.share_of_value(text, &values)
+        {
+            return Some(length);
+        }
         if members.is_empty() {
             let message = format!("`{text}` needs a rate here: the share within each group, not the one of the total");
             let choices = self.rates_of_main();
@@ -178,6 +184,32 @@ impl Reader<'_> {
         let candidates = Candidates { members, certainty: 0.9, ..Candidates::default() };
         let Some(index) = self.pick(text, &candidates, Role::Value) else { return Some(1) };
         Some(self.rate(at, text, index, values))
+    }
+
+    /// Reads the share of the rows with one value, as in `what share of orders is paid by card`, as the share of each row by
+    /// the dimension of the value. Returns the number of items read, or `None` if the question has groups.
+    fn share_of_value(&mut self, text: &str, values: &[usize]) -> Option<usize> {
+        let is_group = |(place, item): (usize, &super::Item)| {
+            let is_word = matches!(item.kind, ItemKind::Word(Meaning::Group)) && !self.is_agent(place);
+            is_word || matches!(item.kind, ItemKind::Step(..))
+        };
+        let [place] = values[..] else { return None };
+        let ItemKind::Value(known) = &self.items[place].kind else { return None };
+        let has_groups = !self.draft.groups.is_empty() || self.items.iter().enumerate().any(is_group);
+        let dimensions = self.dimensions_of((place, place + 1), known, std::slice::from_ref(known));
+        let [member] = &dimensions[..] else { return None };
+        let own: Vec<&Arc<str>> = known.iter().filter(|one| one.member == *member).map(|one| &one.value).collect();
+        let [value] = own[..] else { return None };
+        if has_groups || place + 1 < self.items.len() {
+            return None;
+        }
+        let (member, value) = (Arc::clone(member), Arc::clone(value));
+        self.draft.totals = true;
+        self.group(&member);
+        let whole = format!("{text} … {}", self.items[place].text);
+        let meaning = format!("grouped by {member} with totals, for the share of the row {value}");
+        self.items[place].kind = ItemKind::Word(Meaning::Ignore);
+        Some(self.piece(&whole, meaning, 0.9))
     }
 
     /// Returns the rates of the main cube.

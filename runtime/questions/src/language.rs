@@ -176,6 +176,11 @@ impl Language {
         self.lists.get(&list).is_some_and(|words| words.iter().any(|known| known == word))
     }
 
+    /// Returns the words of a list.
+    pub(crate) fn words(&self, list: WordList) -> &[String] {
+        self.lists.get(&list).map_or(&[], Vec::as_slice)
+    }
+
     /// Returns the stems of the words for the quality that a verb before a comparison compares; `None` for other words.
     pub(crate) fn compared_verb(&self, word: &str) -> Option<&[String]> {
         self.compared_verbs.get(word).map(Vec::as_slice)

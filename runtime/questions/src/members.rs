@@ -19,6 +19,8 @@ const MAX_PARTIAL: usize = 6;
 const MIN_NEAR_CHARS: usize = 3;
 /// The shortest word whose nearest names differ by two letters.
 const MIN_TWICE_NEAR_CHARS: usize = 8;
+/// The number of phrases of a member that do not contain the name of its cube: its name and its title.
+const OWN_PHRASES: usize = 2;
 /// The largest number of words of a phrase.
 const MAX_WORDS: usize = 12;
 
@@ -74,6 +76,8 @@ pub struct MemberEntry {
     pub combines: Option<Arc<str>>,
     /// The boolean dimension that is true for the rows that a measure counts, if it is the measure's only condition.
     pub counted_if: Option<Arc<str>>,
+    /// The dimensions that the conditions of a measure are on.
+    pub filtered_by: Vec<Arc<str>>,
     pub description: Option<Arc<str>>,
     /// True if the values of a measure or metric are shares, as rates are.
     pub is_share: bool,
@@ -319,6 +323,19 @@ impl Vocabulary {
     pub(crate) fn measures_with(&self, stem: &str) -> Vec<usize> {
         let is_measure = |index: &usize| matches!(self.entries[*index].kind, MemberKind::Measure | MemberKind::Metric);
         self.by_stem.get(stem).into_iter().flatten().copied().filter(is_measure).collect()
+    }
+
+    /// Returns whether some stems are the name, the title or a synonym of a member in any order. The name of its cube
+    /// before its own name is none of them.
+    pub(crate) fn is_own_name(&self, member: usize, stems: &[&str], language: &Language) -> bool {
+        let sorted = |mut stems: Vec<String>| {
+            stems.sort_unstable();
+            stems
+        };
+        let wanted = sorted(stems.iter().map(|stem| (*stem).to_owned()).collect());
+        let entry = &self.entries[member];
+        let mut own = entry.phrases.iter().take(OWN_PHRASES).chain(&entry.synonyms);
+        own.any(|phrase| sorted(stems_of(phrase, language)) == wanted)
     }
 
     /// Returns whether a phrase of any member contains a stem.

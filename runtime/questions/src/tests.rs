@@ -8,6 +8,7 @@ use super::*;
 
 mod clinic;
 mod flights;
+mod hospital;
 mod library;
 mod models;
 mod numbers;
@@ -16,6 +17,7 @@ mod relations;
 mod shop;
 mod times;
 mod unseen;
+mod values;
 
 fn entry(name: &str, kind: MemberKind, cube: &str, phrases: &[&str]) -> MemberEntry {
     MemberEntry {
@@ -83,6 +85,11 @@ fn filters(draft: &Draft) -> Vec<(&str, &str, Vec<DraftValue>)> {
 
 fn text(value: &str) -> DraftValue {
     DraftValue::Text(value.into())
+}
+
+/// Returns the parts of a question that need clarification.
+fn unclear(reading: &Interpretation) -> Vec<&str> {
+    reading.clarifications.iter().map(|one| &*one.text).collect()
 }
 
 #[test]
@@ -197,140 +204,6 @@ fn typing_mistakes_are_corrected() {
 }
 
 #[test]
-fn known_values_are_conditions() {
-    let english = Language::named("en").unwrap();
-    let known = |member: &str, value: &str| KnownValue { member: member.into(), value: value.into(), rows: None };
-    let values = vec![
-        known("flights.origin", "JFK"),
-        known("flights.origin", "EWR"),
-        known("flights.carrier", "UA"),
-        known("airlines.carrier", "UA"),
-    ];
-    let values = KnownValues { values, searched: Vec::new() };
-    let filters_of = |question: &str| {
-        let reading = read(question, &vocabulary(english), &values, english, date(2013, 7, 15)).unwrap();
-        assert_eq!(reading.clarifications, [], "{question}");
-        filters(&reading.draft)
-            .into_iter()
-            .map(|(member, operator, _)| format!("{member} {operator}"))
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(filters_of("flights from jfk or ewr"), ["flights.origin inList"]);
-    assert_eq!(filters_of("flights by origin except JFK"), ["flights.origin notEquals"]);
-    assert_eq!(filters_of("flights where origin is \"JFK\", \"EWR\" or \"LGA\""), ["flights.origin inList"]);
-    assert_eq!(filters_of("flights of UA"), ["flights.carrier equals"]);
-    assert_eq!(filters_of("flights where origin is jfk"), ["flights.origin equals"]);
-    let reading = read("flights of XY", &vocabulary(english), &values, english, date(2013, 7, 15)).unwrap();
-    assert_eq!(reading.unknown, ["XY"]);
-}
-
-/// Interprets a question, given the results of looking up its unknown words among the values of four dimensions.
-fn read_with_values(question: &str) -> Interpretation {
-    let english = Language::named("en").unwrap();
-    let known = |(member, value): (&str, &str)| KnownValue { member: member.into(), value: value.into(), rows: None };
-    let values = [
-        ("flights.origin", "JFK"),
-        ("flights.origin", "LGA"),
-        ("flights.dest", "LGA"),
-        ("flights.dest", "LAX"),
-        ("flights.carrier", "UA"),
-        ("airlines.name", "United Air Lines Inc."),
-        ("airlines.name", "Delta Air Lines Inc."),
-        ("airlines.name", "Delta Cargo"),
-    ];
-    let words = ["summer", "UA", "XX", "Paris", "JFK", "ORD", "United", "Delta", "fly"];
-    let members = ["flights.origin", "flights.dest", "flights.carrier", "airlines.name"];
-    let searched = words
-        .iter()
-        .flat_map(|word| members.map(|member| SearchedWord { member: member.into(), word: (*word).into() }));
-    let values = KnownValues { values: values.map(known).to_vec(), searched: searched.collect() };
-    read(question, &vocabulary(english), &values, english, date(2013, 7, 15)).unwrap()
-}
-
-/// Returns the parts of a question that need clarification.
-fn unclear(reading: &Interpretation) -> Vec<&str> {
-    reading.clarifications.iter().map(|one| &*one.text).collect()
-}
-
-#[test]
-fn unknown_words_are_not_values_of_searched_dimensions() {
-    for (question, part, grouped) in [
-        ("cancellation rate by airline in summer", "summer", Some("airlines.name")),
-        ("flights by carrier in Paris", "Paris", Some("flights.carrier")),
-        ("flights by carrier XX", "XX", None),
-        ("flights where carrier is XX", "XX", None),
-        ("flights where carrier is UA or XX", "XX", None),
-        ("flights where carrier is \"XX\"", "XX", None),
-        ("flights by carrier except XX", "XX", Some("flights.carrier")),
-    ] {
-        let reading = read_with_values(question);
-        assert_eq!(unclear(&reading), [part], "{question}");
-        assert!(!reading.clarifications[0].choices.is_empty(), "{question}");
-        assert_eq!(reading.draft.filters, [], "{question}");
-        if let Some(grouped) = grouped {
-            assert_eq!(groups(&reading.draft), [grouped], "{question}");
-        }
-    }
-    for (question, filter, grouped) in [
-        ("flights by airline in JFK", ("flights.origin", "equals"), &["airlines.name"][..]),
-        ("flights by carrier for UA", ("flights.carrier", "equals"), &["flights.carrier"]),
-        ("flights of carrier UA", ("flights.carrier", "equals"), &[]),
-        ("flights where carrier is not UA", ("flights.carrier", "notEquals"), &[]),
-        ("flights where carrier starts with X", ("flights.carrier", "startsWith"), &[]),
-    ] {
-        let reading = read_with_values(question);
-        assert_eq!(unclear(&reading), Vec::<&str>::new(), "{question}");
-        assert_eq!(
-            filters(&reading.draft).iter().map(|(member, operator, _)| (*member, *operator)).collect::<Vec<_>>(),
-            [filter],
-            "{question}"
-        );
-        assert_eq!(groups(&reading.draft), grouped, "{question}");
-    }
-}
-
-#[test]
-fn unknown_values_are_accepted_only_after_announcing_words() {
-    for question in ["flights where origin is XX", "flights by carrier except XX", "flights of origin XX"] {
-        let reading = read_in("en", question);
-        assert_eq!(unclear(&reading), Vec::<&str>::new(), "{question}");
-        assert_eq!(reading.draft.filters.len(), 1, "{question}");
-        assert!(reading.confidence < 1.0, "{question}");
-    }
-    for question in ["flights by carrier in summer", "flights by origin for summer", "flights by origin summer"] {
-        assert_eq!(unclear(&read_in("en", question)), ["summer"], "{question}");
-    }
-}
-
-#[test]
-fn parts_of_several_values_cause_a_clarification() {
-    let reading = read_with_values("flights of United");
-    assert_eq!(filters(&reading.draft), [("airlines.name", "equals", vec![text("United Air Lines Inc.")])]);
-    assert!(reading.confidence < 1.0);
-    for question in ["flights of Delta", "flights not operated by Delta"] {
-        let clarifications = read_with_values(question).clarifications;
-        assert!(clarifications[0].message.contains("`Delta Air Lines Inc.`, `Delta Cargo`"), "{clarifications:?}");
-    }
-    let reading = read_with_values("flights not operated by United");
-    assert_eq!(filters(&reading.draft), [("airlines.name", "notEquals", vec![text("United Air Lines Inc.")])]);
-    assert!(reading.pieces.iter().any(|piece| piece.text == "operated" && piece.meaning == "ignored"));
-}
-
-#[test]
-fn prepositions_decide_between_dimensions() {
-    for (question, filter) in
-        [("flights from LGA", "flights.origin"), ("flights to LGA", "flights.dest"), ("flights to LAX", "flights.dest")]
-    {
-        let reading = read_with_values(question);
-        assert_eq!(unclear(&reading), Vec::<&str>::new(), "{question}");
-        assert_eq!(&*reading.draft.filters[0].member, filter, "{question}");
-    }
-    for (question, part) in [("flights of LGA", "LGA"), ("flights to JFK", "JFK"), ("flights from LAX", "LAX")] {
-        assert_eq!(unclear(&read_with_values(question)), [part], "{question}");
-    }
-}
-
-#[test]
 fn order_is_part_of_the_interpretation() {
     for (question, meaning) in [
         ("cancellation rate by origin sorted by cancellation rate", "ordered by cancellation_rate, descending"),
@@ -380,43 +253,6 @@ fn meanings_of_equal_rank_cause_a_clarification() {
     assert_eq!(reading.draft.values, names(&["cancellation_rate"]));
     let others = names(&["flights.average_departure_delay", "flights.cancellation_rate"]);
     assert_eq!(reading.pieces[0].alternatives, others);
-}
-
-#[test]
-fn year_of_one_month_applies_to_the_other() {
-    let between = |start: &str, end: &str| DraftRange::Between(Some(start.into()), Some(end.into()));
-    for (question, expected) in [
-        ("flights between March and May 2013", between("2013-03-01", "2013-05-31")),
-        ("flights from March 2012 to May", between("2012-03-01", "2012-05-31")),
-        ("flights from March to May", between("2013-03-01", "2013-05-31")),
-        ("flights from November to February 2013", between("2012-11-01", "2013-02-28")),
-        ("flights from November 2011 to February", between("2011-11-01", "2012-02-29")),
-        ("flights from Q1 to Q3 2012", between("2012-01-01", "2012-09-30")),
-        ("flights from July 1 to July 10 2012", between("2012-07-01", "2012-07-10")),
-        ("flights from 2012 to 2013", between("2012-01-01", "2013-12-31")),
-    ] {
-        assert_eq!(draft(question).range, Some(expected), "{question}");
-    }
-    for (question, text) in [
-        ("flights from May 2013 to March 2013 by carrier", "from May 2013 to March 2013"),
-        ("flights between 2013 and 2012", "between 2013 and 2012"),
-    ] {
-        assert_eq!(unclear(&read_in("en", question)), [text], "{question}");
-    }
-    let words = |words: &str| DraftRange::Words(words.into());
-    for question in ["flights in Q2 vs Q1 2012", "flights in Q2 2012 vs Q1", "compare flights in Q2 2012 and Q1 2012"] {
-        let found = draft(question);
-        let read = (found.range, found.compare);
-        assert_eq!(read, (Some(words("2012-Q2")), Some(Comparison::Range(words("2012-Q1")))), "{question}");
-    }
-    for (question, date) in [
-        ("flights on July 4", "2013-07-04"),
-        ("flights on July 20", "2012-07-20"),
-        ("flights on 4 July 2012", "2012-07-04"),
-        ("flights on July 4th, 2012", "2012-07-04"),
-    ] {
-        assert_eq!(draft(question).range, Some(words(date)), "{question}");
-    }
 }
 
 #[test]
@@ -480,33 +316,6 @@ fn words_that_rank_have_a_direction() {
         assert_eq!(found.groups.len(), 1, "{question}");
     }
     assert_eq!(draft("which month had the most flights").granularity, Some("month"));
-}
-
-#[test]
-fn parts_of_a_year_refer_to_the_newest_data() {
-    let words = |words: &str| DraftRange::Words(words.into());
-    let between = |start: &str, end: &str| DraftRange::Between(Some(start.into()), Some(end.into()));
-    for (question, expected) in [
-        ("flights in Q2", words("2013-Q2")),
-        ("flights in the fourth quarter of 2011", words("2011-Q4")),
-        ("flights in the first half of 2013", between("2013-01-01", "2013-06-30")),
-        ("flights in H2 2012", between("2012-07-01", "2012-12-31")),
-        ("flights in the last quarter of 2012", between("2012-10-01", "2012-12-31")),
-        ("flights in the first three months of 2013", between("2013-01-01", "2013-03-31")),
-        ("flights between 10 and 20 June", between("2013-06-10", "2013-06-20")),
-        ("flights from June 10 to 20", between("2013-06-10", "2013-06-20")),
-        ("flights on 8 and 9 February", between("2013-02-08", "2013-02-09")),
-        ("flights on February 8-9 2012", between("2012-02-08", "2012-02-09")),
-        ("flights on the 4th of July", words("2013-07-04")),
-        ("flights in June and July 2012", between("2012-06-01", "2012-07-31")),
-        ("flights on Christmas Day", words("2012-12-25")),
-        ("flights on Thanksgiving 2012", words("2012-11-22")),
-        ("flights in the month of May", words("2013-05")),
-        ("flights in decmber", words("2012-12")),
-    ] {
-        assert_eq!(draft(question).range, Some(expected), "{question}");
-        assert_eq!(read_in("en", question).is_dated, !question.contains("201"), "{question}");
-    }
 }
 
 #[test]

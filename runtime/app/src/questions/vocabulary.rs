@@ -68,6 +68,7 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
             aggregation: aggregation_of(of),
             combines: combined_by(access, cube, of),
             counted_if: condition_of(access, cube, of),
+            filtered_by: filtered_by(access, cube, of),
             ratio: match &of.kind {
                 MeasureKind::Number(body) => ratio_of(access, body),
                 _ => None,
@@ -215,6 +216,24 @@ fn condition_of(access: &Access<'_>, cube: &Cube, measure: &Measure) -> Option<A
     let name = (id.cube == cube.id).then(|| Arc::clone(&access.model().dimension(*id).name))?;
     let is_shown = |of: &Dimension| of.name == name && of.ty == DimensionType::Boolean;
     metadata::dimensions(access, cube).any(is_shown).then(|| format!("{}.{name}", cube.name).into())
+}
+
+/// Returns the dimensions of a cube that the conditions of a measure are on: a condition refers to the dimension, or has
+/// its column.
+fn filtered_by(access: &Access<'_>, cube: &Cube, measure: &Measure) -> Vec<Arc<str>> {
+    let MeasureKind::Aggregate(aggregate) = &measure.kind else { return Vec::new() };
+    let parts = || aggregate.filters.iter().flat_map(|filter| &filter.parts);
+    let model = access.model();
+    let is_meant = |dimension: &&Dimension| {
+        let refers = |part: &SqlPart| match part {
+            SqlPart::Dimension(id) => id.cube == cube.id && model.dimension(*id).name == dimension.name,
+            SqlPart::Column { .. } => dimension.sql.parts[..] == [part.clone()],
+            _ => false,
+        };
+        parts().any(refers)
+    };
+    let found = metadata::dimensions(access, cube).filter(is_meant);
+    found.map(|dimension| format!("{}.{}", cube.name, dimension.name).into()).collect()
 }
 
 /// Returns the dimension that names the rows of a cube: `name`, the dimension with the cube's title, or the only key.

@@ -139,9 +139,13 @@ impl Place<'_> {
         behind.is_some_and(|found| found.length > 1 && 1 + found.length > end)
     }
 
-    /// Returns whether the words after an adjective only name the cube of the members, as in `coldest weather`.
-    pub(super) fn adds_cube(&self, stems: &[&str], candidates: &Candidates) -> bool {
-        let vocabulary = self.context.vocabulary;
+    /// Returns whether the words after an adjective only name the cube of the members, as in `coldest weather`. The
+    /// title `longest stay` is one name, although `stays` are a cube.
+    pub(super) fn adds_cube(&self, whole: &[&str], length: usize, candidates: &Candidates) -> bool {
+        let (vocabulary, stems) = (self.context.vocabulary, &whole[length..]);
+        if candidates.members.iter().any(|index| vocabulary.is_own_name(*index, whole, self.context.language)) {
+            return false;
+        }
         let Some(found) = vocabulary.exact(stems).filter(|found| found.length == stems.len()) else { return false };
         let is_cube = |cube: &usize| {
             let cube = vocabulary.entry(*cube);

@@ -124,7 +124,7 @@ impl Place<'_> {
                 self.word(&stems, length, meaning)
             }
             (Some((length, meaning @ Meaning::Superlative(_))), Some((other, candidates)))
-                if self.adds_cube(&stems[length..other], &candidates) =>
+                if self.adds_cube(&stems[..other], length, &candidates) =>
             {
                 self.word(&stems, length, meaning)
             }
@@ -147,6 +147,11 @@ impl Place<'_> {
             return Some((1, Meaning::And));
         }
         // `orders by region` means the cube `orders`, although `order by region` means sorting.
+        // `tests ordered by each specialty` has a verb with its agent.
+        let is_each = |next: &Token| self.context.language.has(WordList::Each, &next.lower);
+        if meaning == Meaning::Sort && self.tokens.get(length).is_some_and(is_each) {
+            return self.context.language.phrase(&stems[..1]);
+        }
         let is_plural = self.tokens[0].lower.ends_with('s');
         if meaning == Meaning::Sort && is_plural && self.context.vocabulary.exact(&stems[..1]).is_some() {
             return self.context.language.phrase(&stems[..1]);

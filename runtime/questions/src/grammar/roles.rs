@@ -24,6 +24,7 @@ mod known_values;
 mod lengths;
 mod lookups;
 mod members;
+mod pairs;
 mod particles;
 mod ranking;
 mod rates;
@@ -120,6 +121,8 @@ struct State {
     superlative: Option<Ranking>,
     /// The word `best` (true) or `worst` (false), whose direction depends on the measure.
     rated: Option<(bool, String)>,
+    /// The direction of the measure whose name begins with the adjective, such as `slowest turnaround`.
+    named_direction: Option<bool>,
     /// True after `worst first`: all rows are wanted.
     orders_all: bool,
     /// The text of the ranked group, if it is in the singular: only its first row is wanted.
@@ -228,7 +231,7 @@ impl<'r> Reader<'r> {
         let is_unknown = |item: &&Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
         let unknown = self.items.iter().filter(is_unknown).map(|item| item.text.clone()).collect();
         let is_dated = |item: &Item| matches!(&item.kind, ItemKind::Time(time) if time.is_dated);
-        let cube = self.cube_of_values().or_else(|| self.cube_of_unknown_values()).or(self.main_cube);
+        let cube = self.cube_of_values().or_else(|| self.cube_of_unknown_values()).or_else(|| self.known_main_cube());
         Interpretation {
             lookups: lookups::lookups(&self.items, self.language),
             is_dated: self.state.is_dated || self.items.iter().any(is_dated),
@@ -260,9 +263,19 @@ impl<'r> Reader<'r> {
         cube::joining_of(self.vocabulary, main)
     }
 
+    /// Returns the main cube, unless unknown words may be values of one of several cubes that join it: in `scans per doctor`,
+    /// all values are looked up.
+    fn known_main_cube(&self) -> Option<Arc<str>> {
+        let is_unknown = |item: &Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
+        let is_open = self.draft.values.is_empty() && self.values.searched.is_empty();
+        let main = self.main_cube.as_ref()?;
+        let is_joined = is_open && self.items.iter().any(is_unknown) && self.counts_of_joining(main).len() > 1;
+        (!is_joined).then(|| Arc::clone(main))
+    }
+
     /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
-        let found = self.verb_with_particle(at).or_else(|| self.hour_condition(at));
+        let found = self.paired(at).or_else(|| self.verb_with_particle(at)).or_else(|| self.hour_condition(at));
         let found = found.or_else(|| self.route(at)).or_else(|| self.counted_back(at));
         if let Some(length) = found {
             return length;

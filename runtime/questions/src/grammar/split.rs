@@ -65,7 +65,9 @@ fn corrected(tokens: &[Token], context: Context<'_>) -> (Vec<Token>, Vec<bool>) 
         if is_known || times::is_word(&token.lower) || language.ordinal(&token.lower).is_some() {
             return own;
         }
-        let known = time_word(tokens, at, language);
+        // `wich airline`
+        let which = || language.corrected_short(&token.stem, |own| own == Meaning::Which).filter(|_| at == 0);
+        let known = time_word(tokens, at, language).or_else(which);
         let known = known.or_else(|| vocabulary.corrected(&token.stem)).or_else(|| language.corrected(&token.stem));
         let known = known.or_else(|| vocabulary.corrected_form(&token.lower, language));
         known.map_or(own, |known| (Token { stem: known.to_owned(), ..token.clone() }, true))

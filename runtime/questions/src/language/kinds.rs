@@ -188,4 +188,15 @@ pub(crate) enum WordList {
     Neither,
     /// Words before a share that another measure has, as in `as a share of`.
     As,
+    /// The stems of words for a share in the names of measures, such as `rate`.
+    ShareNouns,
+    /// Words that introduce a value, such as `called`.
+    Naming,
+    /// Words before a condition, such as `where`.
+    Conditions,
+    /// Words before a group that also divide a sum by a number of things, such as `per`.
+    Per,
+    /// Words and beginnings of words that mark a value as a lack, as in `not insured` and `uninsured`.
+    LackOfValue,
+    LackPrefixes,
 }

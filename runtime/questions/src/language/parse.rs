@@ -94,7 +94,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 84] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 39] = [
+pub(super) const LISTS: [(&str, WordList); 45] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -134,6 +134,12 @@ pub(super) const LISTS: [(&str, WordList); 39] = [
     ("possessives", WordList::Possessives),
     ("object_words", WordList::Objects),
     ("as_words", WordList::As),
+    ("share_nouns", WordList::ShareNouns),
+    ("naming_words", WordList::Naming),
+    ("condition_words", WordList::Conditions),
+    ("per_words", WordList::Per),
+    ("lack_values", WordList::LackOfValue),
+    ("lack_prefixes", WordList::LackPrefixes),
 ];
 
 impl Language {

@@ -96,6 +96,7 @@ pub(super) fn member(line: &str) -> MemberEntry {
             ("joined", joined) => entry.joined = joined.split(',').map(Arc::from).collect(),
             ("combines", dimension) => entry.combines = Some(dimension.into()),
             ("cube", cube) => entry.cube = Some(cube.into()),
+            ("filtered", dimension) => entry.filtered_by = vec![dimension.into()],
             ("if", switch) => entry.counted_if = Some(switch.into()),
             ("described", words) => entry.description = Some(words.replace('_', " ").into()),
             ("ratio", measures) => {

@@ -198,7 +198,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("give me revenue and orders by channel for Q1", "orders.revenue + orders.count by orders.channel in 2024-Q1"),
     ("orders by hour", "orders.count by orders.hour"),
     ("which hour of the day has the most orders", "orders.count by orders.hour order orders.count desc limit 1"),
-    ("busiest week of the year", "? busiest"),
+    ("busiest week of the year", "orders.count by week order orders.count desc limit 1"),
     (
         "revenue in the first half of 2023 compared to the second half",
         "orders.revenue in 2023-01-01..2023-06-30 vs 2023-07-01..2023-12-31",

@@ -192,3 +192,67 @@ fn durations_are_named_or_unclear() {
         .extend(model.mistakes(&[("loans that took more than 3 days", "loans.count where loans.days_overdue gt 3")]));
     assert!(mistakes.is_empty(), "{} mistakes\n{}", mistakes.len(), mistakes.join("\n"));
 }
+
+#[test]
+fn year_of_one_month_applies_to_the_other() {
+    let between = |start: &str, end: &str| DraftRange::Between(Some(start.into()), Some(end.into()));
+    for (question, expected) in [
+        ("flights between March and May 2013", between("2013-03-01", "2013-05-31")),
+        ("flights from March 2012 to May", between("2012-03-01", "2012-05-31")),
+        ("flights from March to May", between("2013-03-01", "2013-05-31")),
+        ("flights from November to February 2013", between("2012-11-01", "2013-02-28")),
+        ("flights from November 2011 to February", between("2011-11-01", "2012-02-29")),
+        ("flights from Q1 to Q3 2012", between("2012-01-01", "2012-09-30")),
+        ("flights from July 1 to July 10 2012", between("2012-07-01", "2012-07-10")),
+        ("flights from 2012 to 2013", between("2012-01-01", "2013-12-31")),
+    ] {
+        assert_eq!(draft(question).range, Some(expected), "{question}");
+    }
+    for (question, text) in [
+        ("flights from May 2013 to March 2013 by carrier", "from May 2013 to March 2013"),
+        ("flights between 2013 and 2012", "between 2013 and 2012"),
+    ] {
+        assert_eq!(unclear(&read_in("en", question)), [text], "{question}");
+    }
+    let words = |words: &str| DraftRange::Words(words.into());
+    for question in ["flights in Q2 vs Q1 2012", "flights in Q2 2012 vs Q1", "compare flights in Q2 2012 and Q1 2012"] {
+        let found = draft(question);
+        let read = (found.range, found.compare);
+        assert_eq!(read, (Some(words("2012-Q2")), Some(Comparison::Range(words("2012-Q1")))), "{question}");
+    }
+    for (question, date) in [
+        ("flights on July 4", "2013-07-04"),
+        ("flights on July 20", "2012-07-20"),
+        ("flights on 4 July 2012", "2012-07-04"),
+        ("flights on July 4th, 2012", "2012-07-04"),
+    ] {
+        assert_eq!(draft(question).range, Some(words(date)), "{question}");
+    }
+}
+
+#[test]
+fn parts_of_a_year_refer_to_the_newest_data() {
+    let words = |words: &str| DraftRange::Words(words.into());
+    let between = |start: &str, end: &str| DraftRange::Between(Some(start.into()), Some(end.into()));
+    for (question, expected) in [
+        ("flights in Q2", words("2013-Q2")),
+        ("flights in the fourth quarter of 2011", words("2011-Q4")),
+        ("flights in the first half of 2013", between("2013-01-01", "2013-06-30")),
+        ("flights in H2 2012", between("2012-07-01", "2012-12-31")),
+        ("flights in the last quarter of 2012", between("2012-10-01", "2012-12-31")),
+        ("flights in the first three months of 2013", between("2013-01-01", "2013-03-31")),
+        ("flights between 10 and 20 June", between("2013-06-10", "2013-06-20")),
+        ("flights from June 10 to 20", between("2013-06-10", "2013-06-20")),
+        ("flights on 8 and 9 February", between("2013-02-08", "2013-02-09")),
+        ("flights on February 8-9 2012", between("2012-02-08", "2012-02-09")),
+        ("flights on the 4th of July", words("2013-07-04")),
+        ("flights in June and July 2012", between("2012-06-01", "2012-07-31")),
+        ("flights on Christmas Day", words("2012-12-25")),
+        ("flights on Thanksgiving 2012", words("2012-11-22")),
+        ("flights in the month of May", words("2013-05")),
+        ("flights in decmber", words("2012-12")),
+    ] {
+        assert_eq!(draft(question).range, Some(expected), "{question}");
+        assert_eq!(read_in("en", question).is_dated, !question.contains("201"), "{question}");
+    }
+}

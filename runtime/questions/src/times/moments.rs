@@ -113,12 +113,25 @@ impl Moment {
 pub(super) fn moment(tokens: &[Token], language: &Language) -> Option<(Moment, usize)> {
     let skipped = fillers(tokens, language);
     let tokens = &tokens[skipped..];
+    if let Some((week, length)) = week_of(tokens, language) {
+        return Some((week, skipped + length));
+    }
     let (part, length) = match part(tokens, language)? {
         (NamedTime::Whole(moment), length) => return Some((moment, skipped + length)),
         (NamedTime::Part(part), length) => (part, length),
     };
     let year = year_behind(&tokens[length..], language);
     Some((Moment { year: year.map(|(year, _)| year), part }, skipped + length + year.map_or(0, |(_, inner)| inner)))
+}
+
+/// Reads the week that contains a date, as in `week of 2013-07-01`.
+fn week_of(tokens: &[Token], language: &Language) -> Option<(Moment, usize)> {
+    let (length, Meaning::Week) = language.phrase(&stems(tokens))? else { return None };
+    let is_link = tokens.get(length).is_some_and(|next| language.is_link(&next.lower));
+    let (day, inner) = moment(tokens.get(length..).filter(|_| is_link)?, language)?;
+    let (Some(year), Part::Day(month, number)) = (day.year, day.part) else { return None };
+    let week = Date::new(year, month, number).ok()?.iso_week_date();
+    Some((Moment { year: Some(week.year()), part: Part::Week(week.week()) }, length + inner))
 }
 
 /// Returns the number of words such as `the` that the tokens begin with.

@@ -69,7 +69,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether `by` at a place introduces the agent of a verb: a value follows, and not a member.
-    fn is_agent(&self, at: usize) -> bool {
+    pub(super) fn is_agent(&self, at: usize) -> bool {
         let is_verb = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Word(Meaning::Verb));
         let next = self.items.get(at + 1).map(|item| &item.kind);
         is_verb && matches!(next, Some(ItemKind::Value(_) | ItemKind::Quoted | ItemKind::Unknown))
@@ -190,7 +190,28 @@ impl Reader<'_> {
     /// Returns whether a word is a verb directly after the rows that it is about, as in `customers registered`.
     pub(super) fn is_verb_of_rows(&self, at: usize, text: &str) -> bool {
         let before = at.checked_sub(1).map(|at| &self.items[at].kind);
-        self.is_verb(text) && matches!(before, Some(ItemKind::Member(_)))
+        let lower = text.to_lowercase();
+        let is_participle = !lower.contains(' ') && self.language.is_participle(&lower);
+        match before {
+            Some(ItemKind::Member(_)) => self.is_verb(text) || is_participle,
+            // `patients are admitted` and `patients who were admitted`
+            Some(ItemKind::Word(Meaning::Equals | Meaning::Which)) => is_participle,
+            _ => false,
+        }
+    }
+
+    /// Reads a verb that is the name of a time, as in `which doctor admitted the most patients in October`: it is the event
+    /// of the rows, and names the time of the question if it has one. Returns the number of items read.
+    pub(super) fn event_of_rows(&mut self, at: usize, text: &str) -> usize {
+        let is_time = |item: &Item| matches!(item.kind, ItemKind::Time(_) | ItemKind::Step(..));
+        if self.draft.time.is_none()
+            && self.items[at + 1..].iter().any(is_time)
+            && let Some(name) = self.time_with(text)
+        {
+            self.draft.time = Some(Arc::clone(&name));
+            return self.piece(text, format!("the time of {name}"), CERTAINTY_OF_TIME);
+        }
+        self.verb(at, text)
     }
 
     /// Compares the age of people, as in `customers over 65`, if their cube has one age. Returns the number of items

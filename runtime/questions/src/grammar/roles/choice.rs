@@ -43,7 +43,7 @@ impl Reader<'_> {
                 let message = match aggregation {
                     Aggregation::Average if !counts.is_empty() => {
                         choices = counts;
-                        format!("`{word}` of a number of rows needs a measure; without it, each group has its number")
+                        format!("a query cannot average numbers of rows; without `{word}`, each group has its number")
                     }
                     Aggregation::CountDistinct => format!("no measure counts the different values of `{text}`"),
                     _ => format!("no measure is the `{word}` of `{text}`"),
@@ -186,7 +186,12 @@ impl Reader<'_> {
     fn counts_of(&self, candidates: &Candidates) -> Vec<Arc<str>> {
         let cubes = candidates.members.iter().map(|index| self.vocabulary.entry(*index));
         let cubes = cubes.filter(|entry| entry.kind == MemberKind::Cube && self.is_reached(entry));
-        cubes.filter_map(|entry| entry.count.clone()).collect()
+        let of_cubes = cubes.filter_map(|entry| entry.count.clone());
+        let counts = self.names(&candidates.members).into_iter().filter(|name| self.counts_all(name));
+        let mut found: Vec<Arc<str>> = of_cubes.chain(counts).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// Returns the measures without variants of other measures. The name of a variant is that of the other measure

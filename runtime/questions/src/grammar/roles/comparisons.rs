@@ -334,6 +334,22 @@ impl Reader<'_> {
         self.is_number(at) && ((is_end(at + 1) && is_value(at + 2)) || (is_value(at + 1) && is_end(at + 2)))
     }
 
+    /// Returns whether the items at a place are a measure that does not count, a comparison and a number, as in
+    /// `wards with an average stay above 6`: the rows before it are groups.
+    pub(super) fn compares_measure(&self, at: usize) -> bool {
+        use Meaning::{AtLeast, AtMost, Less, More};
+        let Some(ItemKind::Member(found)) = self.items.get(at).map(|item| &item.kind) else { return false };
+        let is_measure = |index: &usize| {
+            let entry = self.vocabulary.entry(*index);
+            matches!(entry.kind, MemberKind::Measure | MemberKind::Metric) && !self.counts(&entry.name)
+        };
+        let compares = matches!(
+            self.items.get(at + 1).map(|item| &item.kind),
+            Some(ItemKind::Word(More | Less | AtLeast | AtMost))
+        );
+        compares && self.is_number(at + 2) && found.members.iter().all(is_measure)
+    }
+
     /// Returns whether the comparison after a member has a member of its own, as in `more than 1000 flights`.
     pub(super) fn compares_next_member(&self, at: usize) -> bool {
         let is_filler =

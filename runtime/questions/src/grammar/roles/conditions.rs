@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{CERTAINTY_OF_GUESS, Candidates, DraftValue, ItemKind, Reader, Role, certainty_of};
 use crate::draft::Unit;
-use crate::language::Meaning;
+use crate::language::{Meaning, WordList};
 use crate::members::{KnownValue, MemberKind};
 use crate::spelling::spelled;
 
@@ -14,7 +14,8 @@ impl Reader<'_> {
     pub(super) fn condition(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         // In `carriers with more than 1000 flights`, the number belongs to the member after it.
         let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
-        if !candidates.members.iter().any(is_number) && self.compares_next_member(at) {
+        let unit = self.combined_word(at, candidates);
+        if !candidates.members.iter().any(is_number) && unit.is_none() && self.compares_next_member(at) {
             return None;
         }
         if self.compares_quality_of_rows(at) {
@@ -102,11 +103,8 @@ impl Reader<'_> {
             let is_adjacent = next == at + 1;
             // `by airport without JetBlue` excludes a value of another dimension.
             let is_known = matches!(self.items.get(next).map(|item| &item.kind), Some(ItemKind::Value(_)));
-            // An unknown word after `without` is a value only if it looks like a name.
-            let is_guess = self.items.get(next).is_some_and(|item| {
-                item.kind == ItemKind::Unknown && !item.text.contains(|c: char| c.is_uppercase() || c.is_numeric())
-            });
-            let is_announced = is_announced && !(is_excluded && (is_known || is_guess));
+            let is_guess = self.is_guess(at, next, candidates) || (is_excluded && self.is_plain_word(next));
+            let is_announced = is_announced && !is_guess && !(is_excluded && is_known);
             members.retain(|member| self.may_have_value(*member, next, is_adjacent, is_announced));
         }
         // In `on-time rate below 75%`, the measure is a value as well.
@@ -177,7 +175,47 @@ impl Reader<'_> {
         self.compare((at, end), index, operator, is_negated, &values, certainty);
         self.state.is_negated = false;
         self.state.is_which = false;
-        Some(end - at)
+        Some(end + usize::from(unit == Some(end)) - at)
+    }
+
+    /// Returns the place of the name of the number that a measure combines, behind a comparison with the measure, as in
+    /// `average stay above 6 nights`: it is the unit of the number.
+    fn combined_word(&self, at: usize, candidates: &Candidates) -> Option<usize> {
+        use Meaning::{AtLeast, AtMost, Ignore, Less, More};
+        let is_filler = |item: &&super::Item| matches!(item.kind, ItemKind::Word(Ignore));
+        let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
+        let is_compared = matches!(self.items.get(comparison)?.kind, ItemKind::Word(More | Less | AtLeast | AtMost));
+        let ItemKind::Member(found) = &self.items.get(comparison + 2)?.kind else { return None };
+        let is_combined = |index: &usize| {
+            let combined = self.vocabulary.entry(*index).combines.as_ref();
+            let shares = |other: &usize| {
+                let other = self.vocabulary.entry(*other);
+                combined == Some(&other.name) || other.combines.as_ref() == combined
+            };
+            combined.is_some() && found.members.iter().any(shares)
+        };
+        let is_meant = is_compared && self.is_number(comparison + 1) && candidates.members.iter().all(is_combined);
+        is_meant.then_some(comparison + 2)
+    }
+
+    /// Returns whether the item at a place is an unknown word that does not look like a name.
+    fn is_plain_word(&self, at: usize) -> bool {
+        self.items.get(at).is_some_and(|item| {
+            item.kind == ItemKind::Unknown && !item.text.contains(|c: char| c.is_uppercase() || c.is_numeric())
+        })
+    }
+
+    /// Returns whether the word at `next` would only be a guess as the value of the member at `at`. In `patients are still
+    /// in hospital`, the last word is no name of a patient. It is a value after `named`, and in `where city is rome`.
+    fn is_guess(&self, at: usize, next: usize, candidates: &Candidates) -> bool {
+        let announces = |list: WordList, item: &super::Item| self.language.has(list, &item.text.to_lowercase());
+        let is_named = next > at + 1 && announces(WordList::Naming, &self.items[next - 1]);
+        let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
+        let is_link = |item: &&super::Item| self.language.is_link(&item.text.to_lowercase());
+        let before = self.items[..at].iter().rev().find(|item| !is_link(item));
+        let is_condition = before.is_some_and(|item| announces(WordList::Conditions, item));
+        let is_where = is_condition && !candidates.members.iter().any(is_cube);
+        self.is_plain_word(next) && !is_named && !is_where
     }
 
     /// Returns whether the item at a place is a value of another dimension of the rows that a name stands for. In

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Item, ItemKind};
 use crate::language::Language;
-use crate::members::{MemberKind, Vocabulary};
+use crate::members::{MemberEntry, MemberKind, Vocabulary};
 
 /// The cube and the kind of a member that an item may mean; `None` for a metric.
 type CubeMember<'v> = (Option<&'v Arc<str>>, MemberKind);
@@ -67,6 +67,19 @@ fn joining(vocabulary: &Vocabulary, named: &[Vec<CubeMember<'_>>]) -> Option<Arc
 /// Returns the only cube with counted rows that joins a cube.
 pub(super) fn joining_of(vocabulary: &Vocabulary, cube: &str) -> Option<Arc<str>> {
     only_counted(vocabulary, |other| other != cube && vocabulary.is_joined(other, cube))
+}
+
+/// Returns the only cube with counted rows that joins others and that no other cube joins. Its rows are counted if a
+/// question names no cube at all.
+pub(super) fn only_fact(vocabulary: &Vocabulary) -> Option<Arc<str>> {
+    let is_joined = |name: &str| {
+        let joins = |(_, entry): (usize, &MemberEntry)| {
+            entry.kind == MemberKind::Cube && *entry.name != *name && entry.joined.iter().any(|one| **one == *name)
+        };
+        vocabulary.entries().any(joins)
+    };
+    let joins_others = |name: &str| vocabulary.cube(name).is_some_and(|cube| cube.joined.len() > 1);
+    only_counted(vocabulary, |name| joins_others(name) && !is_joined(name))
 }
 
 fn only_counted(vocabulary: &Vocabulary, keeps: impl Fn(&str) -> bool) -> Option<Arc<str>> {

@@ -153,13 +153,13 @@ impl Reader<'_> {
     }
 
     /// Returns the measures of the reached cubes that combine a number by an aggregation.
-    fn measures_with(&self, text: &str, candidates: &Candidates, aggregation: Aggregation) -> Vec<usize> {
+    pub(super) fn measures_with(&self, text: &str, candidates: &Candidates, aggregation: Aggregation) -> Vec<usize> {
         let mut members = self.aggregated(text, candidates, aggregation);
         members.retain(|index| self.is_reached(self.vocabulary.entry(*index)));
         members
     }
 
-    fn number_measures(&self, candidates: &Candidates) -> Vec<Arc<str>> {
+    pub(super) fn number_measures(&self, candidates: &Candidates) -> Vec<Arc<str>> {
         candidates.members.iter().flat_map(|index| self.measures_of(*index)).take(MAX_CHOICES).collect()
     }
 

@@ -87,8 +87,36 @@ impl Reader<'_> {
         let name = Arc::clone(&self.vocabulary.entry(first).name);
         let noun = usize::from(self.is_name_noun(at + 1));
         let whole = format!("{} {}", self.state.negation, self.text(at, at + 1 + noun));
+        if let Some(value) = self.value_of_lack(&name, &self.items[at].text) {
+            let message = format!("`{whole}` may be the value `{value}`, or a missing value");
+            let missing = format!("{} {}", self.items[at].text, self.language.word_for(Meaning::Missing)?);
+            self.unclear(&whole, message, vec![value, missing.into()]);
+            return Some(1 + noun);
+        }
         self.filter(&name, "notSet", Vec::new());
         Some(noun + self.piece(&whole, format!("only rows where {name} is missing"), candidates.certainty))
+    }
+
+    /// Returns the value of a dimension that stands for a lack of what a word names, such as `Uninsured` for
+    /// `insurance`, and `None` for any word.
+    fn value_of_lack(&self, member: &Arc<str>, text: &str) -> Option<Arc<str>> {
+        let root = |word: &str| self.language.root(&self.language.stem(word));
+        let wanted = root(&text.to_lowercase());
+        let lacks = |word: &str| self.language.has(WordList::LackOfValue, word);
+        let is_prefixed = |word: &str| {
+            (1..word.len())
+                .filter(|at| word.is_char_boundary(*at))
+                .any(|at| self.language.has(WordList::LackPrefixes, &word[..at]) && root(&word[at..]) == wanted)
+        };
+        let is_lack = |value: &str| {
+            let words = spelled(value);
+            let mut words = words.split(' ');
+            let first = words.next().unwrap_or_default();
+            let rest: Vec<&str> = words.collect();
+            is_prefixed(first) || (lacks(first) && rest.iter().all(|word| root(word) == wanted))
+        };
+        let own = self.values.values.iter().filter(|known| known.member == *member && known.rows != Some(0));
+        own.map(|known| &known.value).find(|value| is_lack(value)).map(Arc::clone)
     }
 
     /// Returns whether the word at a place adds nothing to the name before it, as in `without an e-mail address`.

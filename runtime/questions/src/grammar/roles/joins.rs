@@ -14,7 +14,8 @@ impl Reader<'_> {
     /// In `which doctor saw the most patients`, that is the count of the patients of the appointments. If several
     /// remain, asks the caller.
     pub(super) fn complete_joins(&mut self) {
-        let Some(group) = self.draft.groups.first().map(|group| Arc::clone(&group.member)) else { return };
+        let first = self.draft.groups.first().map(|group| &group.member);
+        let Some(group) = first.or(self.draft.time.as_ref()).map(Arc::clone) else { return };
         let [name] = &self.draft.values[..] else { return };
         let name = Arc::clone(name);
         let Some(index) = self.vocabulary.index_of(&name) else { return };
@@ -71,13 +72,13 @@ impl Reader<'_> {
     fn combines_groups(&self, entry: &MemberEntry) -> bool {
         let Some(own) = &entry.cube else { return true };
         let groups = self.draft.groups.iter().map(|group| &group.member);
-        let members = groups.chain(self.draft.filters.iter().map(|filter| &filter.member));
+        let members = groups.chain(self.draft.filters.iter().map(|filter| &filter.member)).chain(&self.draft.time);
         let cube = |name: &Arc<str>| self.vocabulary.entry(self.vocabulary.index_of(name)?).cube.clone();
         members.filter_map(cube).all(|cube| self.vocabulary.is_joined(own, &cube))
     }
 
     /// Returns the roots of the words in the title of a cube.
-    fn roots_of(&self, cube: &MemberEntry) -> Vec<String> {
+    pub(super) fn roots_of(&self, cube: &MemberEntry) -> Vec<String> {
         let title = cube.phrases.last().map(|phrase| crate::spelling::spelled(phrase)).unwrap_or_default();
         title.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect()
     }

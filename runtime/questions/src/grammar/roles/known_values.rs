@@ -22,7 +22,8 @@ impl Reader<'_> {
             return 1;
         }
         let list = self.list(at, values);
-        let candidates = self.dimensions_of(at, values, &list.sets);
+        let behind = list.ends.last().copied().unwrap_or(at + 1);
+        let candidates = self.dimensions_of((at, behind), values, &list.sets);
         let [member] = &candidates[..] else {
             let choices = candidates.iter().map(Arc::clone).take(MAX_CHOICES).collect();
             self.unclear(text, format!("`{text}` is a value of several dimensions"), choices);
@@ -155,7 +156,12 @@ impl Reader<'_> {
     }
 
     /// Returns the dimensions that a value may belong to: one, unless several fit equally well.
-    fn dimensions_of(&self, at: usize, values: &[KnownValue], list: &[Vec<KnownValue>]) -> Vec<Arc<str>> {
+    pub(super) fn dimensions_of(
+        &self,
+        (at, behind): (usize, usize),
+        values: &[KnownValue],
+        list: &[Vec<KnownValue>],
+    ) -> Vec<Arc<str>> {
         let mut members: Vec<Arc<str>> = values.iter().map(|known| Arc::clone(&known.member)).collect();
         members.dedup();
         let narrowed = |members: Vec<Arc<str>>, keeps: &dyn Fn(&Arc<str>) -> bool| {
@@ -163,6 +169,8 @@ impl Reader<'_> {
             if remaining.is_empty() { members } else { remaining }
         };
         members = narrowed(members, &|member| !self.is_given_elsewhere(at, list.len(), member));
+        // `the Oncology department`
+        members = narrowed(members, &|member| self.repeats_dimension(behind, member));
         let is_of = |set: &[KnownValue], member: &Arc<str>| set.iter().any(|known| known.member == *member);
         if let Some(wanted) = self.direction_before(at) {
             members = narrowed(members, &|member| self.vocabulary.direction(member) == Some(wanted));

@@ -86,6 +86,7 @@ impl Reader<'_> {
     /// caller for a step of time or a comparison if the question has none.
     pub(super) fn check_change(&mut self) {
         let Some(text) = self.state.change.take() else { return };
+        self.complete_series();
         self.compare_change();
         let orders_value = self.draft.order.as_ref().is_some_and(|order| self.draft.values.contains(&order.member));
         if orders_value && self.draft.compare.is_some() {
@@ -106,6 +107,18 @@ impl Reader<'_> {
             let over = step.and_then(|step| self.language.phrase_for(Meaning::Over(step)));
             let choices = over.into_iter().map(Arc::from).collect();
             self.unclear(&text, format!("`{text}` needs a comparison of periods"), choices);
+        }
+    }
+
+    /// Groups by the unit of `month over month` if the question asks how values change, and has no time: the change is one of
+    /// each month.
+    fn complete_series(&mut self) {
+        let Some(unit) = self.state.over.map(|over| over.unit).filter(|unit| *unit != "year") else { return };
+        let is_open = self.draft.granularity.is_none() && self.state.ranges.is_empty() && !self.has_time_group();
+        if is_open {
+            self.draft.granularity = Some(unit);
+            let words = self.state.over.and_then(|over| Some(self.pieces.get(over.piece)?.text.clone()));
+            self.piece(&words.unwrap_or_default(), format!("grouped by {unit}"), 0.9);
         }
     }
 

@@ -4,7 +4,7 @@ use super::particles;
 use crate::draft::Lookup;
 use crate::grammar::items::{Item, ItemKind};
 use crate::grammar::values::spellings;
-use crate::language::{Language, Meaning};
+use crate::language::{Language, Meaning, WordList};
 use crate::spelling::fragments;
 
 /// Returns the words to look up as values: runs of words that may be a name, each with its single words.
@@ -42,8 +42,31 @@ pub(super) fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
     })
     .chain(particles::lookups(items, language))
+    .chain(lacks(items, language))
     .collect()
 }
+
+/// Returns the names behind a word such as `without`: a value may stand for their lack, such as `Uninsured`.
+fn lacks(items: &[Item], language: &Language) -> impl Iterator<Item = Lookup> {
+    let is_filler = |item: &Item| item.kind == ItemKind::Word(Meaning::Ignore);
+    let is_lack = |item: &Item| {
+        item.kind == ItemKind::Word(Meaning::Not) && language.has(WordList::Lack, &item.text.to_lowercase())
+    };
+    let places = (0..items.len()).filter(move |at| is_lack(&items[*at]));
+    let named = places.filter_map(move |at| items[at + 1..].iter().find(|item| !is_filler(item)));
+    named.filter(|item| matches!(item.kind, ItemKind::Member(_)) && !item.text.contains(' ')).map(move |item| {
+        let root = language.root(&language.stem(&item.text.to_lowercase()));
+        let none = language.words(WordList::LackOfValue).iter().find(|word| word.chars().count() >= MIN_LACK_CHARS);
+        Lookup {
+            spellings: [root].into_iter().chain(none.cloned()).collect(),
+            parts: Vec::new(),
+            fragments: Vec::new(),
+        }
+    })
+}
+
+/// The shortest word for a lack that is looked up, because short words are parts of many values.
+const MIN_LACK_CHARS: usize = 4;
 
 /// Returns whether the name at a place may be a value: after a verb with `by`, as in `paid by patients`, and after a
 /// negation, as in `not completed`.

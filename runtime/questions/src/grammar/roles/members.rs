@@ -31,7 +31,7 @@ impl Reader<'_> {
         }
         // `customers registered by city` has a verb that is also the name of a time.
         if !self.state.groups && candidates.members.iter().all(is_time) && self.is_verb_of_rows(at, text) {
-            return self.verb(at, text);
+            return self.event_of_rows(at, text);
         }
         if self.state.sorts && !self.is_selected(candidates) && self.sorted_group(text).is_some() {
             return self.sort_by_group(text);
@@ -92,6 +92,12 @@ impl Reader<'_> {
         }
         let is_which = std::mem::take(&mut self.state.is_which);
         if let Some(length) = self.lack(at, candidates).or_else(|| self.without_rows(at, text, candidates)) {
+            return length;
+        }
+        if role == Role::Group
+            && in_groups
+            && let Some(length) = self.divided(at, candidates)
+        {
             return length;
         }
         let picked = self.pick(text, candidates, role);
@@ -184,6 +190,9 @@ impl Reader<'_> {
                 let message = format!("`{name}` is a number of each row; choose a measure, or write `by` before it");
                 self.unclear(text, message, choices);
                 1
+            }
+            _ if role == Role::Any && self.is_part_of_measure(at, &name) => {
+                self.piece(text, "named once more".to_owned(), certainty)
             }
             _ if role == Role::Any && self.is_owned(at) => {
                 self.unclear(text, format!("`{text}` is not a group here; write `by` before it if it is"), vec![name]);
@@ -358,7 +367,10 @@ impl Reader<'_> {
         };
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb));
         let next = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
-        let is_compared = self.counts_behind(next) || self.items.get(next).is_some_and(compares) || self.lacks_rows(at);
+        let is_compared = self.counts_behind(next)
+            || self.items.get(next).is_some_and(compares)
+            || self.lacks_rows(at)
+            || self.compares_measure(next);
         let is_followed = is_compared && !self.compares_quality_of_rows(at) && !self.counts_compared_rows(at, next);
         is_followed && candidates.members.iter().any(is_text)
     }

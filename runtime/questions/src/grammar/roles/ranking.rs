@@ -143,7 +143,9 @@ impl Reader<'_> {
         let is_own = index.is_some_and(|index| {
             ranking.candidates.as_ref().is_some_and(|candidates| candidates.members.contains(&index))
         });
+        let named = self.state.named_direction.take();
         let is_descending = match index.and_then(|index| self.vocabulary.entry(index).aggregation) {
+            _ if let Some(is_descending) = named => is_descending,
             Some(Aggregation::Minimum) if is_own => false,
             Some(Aggregation::Maximum) if is_own => true,
             _ => match superlative.is_descending_in_time {
@@ -218,6 +220,7 @@ impl Reader<'_> {
             true => members,
             false => self.of_aggregation(members, aggregation.unwrap_or(Aggregation::Average)),
         };
+        let members = if members.is_empty() { self.named_by_adjective(ranking, aggregation) } else { members };
         if members.is_empty() {
             let choices = self.choices_of(MemberKind::Measure);
             self.unclear(&ranking.text, format!("no measure is known for `{}`", ranking.text), choices);
@@ -226,6 +229,35 @@ impl Reader<'_> {
         let candidates = Candidates { members, certainty: 1.0, ..Candidates::default() };
         let index = self.pick(&ranking.text, &candidates, super::Role::Value)?;
         Some(Arc::clone(&self.vocabulary.entry(index).name))
+    }
+
+    /// Returns the largest or smallest value whose name begins with an adjective, as `slowest turnaround` does, or the
+    /// average of the same number if the question asks for it.
+    fn named_by_adjective(&mut self, ranking: &Ranking, aggregation: Option<Aggregation>) -> Vec<usize> {
+        let root = |word: &str| self.language.root(&self.language.stem(word));
+        let adjective = root(&ranking.text.to_lowercase());
+        let rest = |entry: &MemberEntry| -> Option<Vec<String>> {
+            let phrases = entry.phrases.iter().map(|phrase| spelled(phrase));
+            let words = |phrase: String| phrase.split(' ').map(root).collect::<Vec<String>>();
+            let mut own = phrases.map(words).filter(|words| words.len() > 1 && words[0] == adjective);
+            own.next().map(|words| words[1..].to_vec())
+        };
+        use Aggregation::{Average, Maximum, Minimum};
+        let extremes = self.vocabulary.entries().filter(|(_, entry)| self.is_of_main_cube(entry));
+        let extremes = extremes.filter(|(_, entry)| matches!(entry.aggregation, Some(Maximum | Minimum)));
+        let mut named = extremes.filter_map(|(index, entry)| Some((index, entry.aggregation, rest(entry)?)));
+        let (Some((index, own, rest)), None) = (named.next(), named.next()) else { return Vec::new() };
+        let found = match aggregation {
+            None => vec![index],
+            Some(wanted) => {
+                let entries = self.vocabulary.entries().filter(|(_, entry)| self.is_of_main_cube(entry));
+                let averages = entries.filter(|(_, entry)| entry.aggregation == Some(wanted) && wanted == Average);
+                let is_named = |index: &usize| rest.iter().all(|root| self.vocabulary.roots(*index).contains(root));
+                averages.map(|(index, _)| index).filter(is_named).collect()
+            }
+        };
+        self.state.named_direction = Some(own == Some(Maximum));
+        found
     }
 
     /// Returns whether a measure is in a unit of time and has no quality of an adjective in its name.
@@ -239,6 +271,9 @@ impl Reader<'_> {
     /// Returns the measure that a word such as `busiest` ranks by: the first measure of the question, or the number of
     /// rows.
     fn counted(&mut self, ranking: &Ranking) -> Option<Arc<str>> {
+        if self.main_cube.is_none() && self.draft.values.is_empty() && self.draft.groups.is_empty() {
+            self.main_cube = super::cube::only_fact(self.vocabulary);
+        }
         let own = self.draft.values.first().cloned().or_else(|| self.count_of_main());
         // Each row of a cube has its own name, so another cube counts the rows of the `busiest airline`.
         let is_name = own.as_ref().is_some_and(|own| self.names_rows_of(own));

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Candidates, ItemKind, Reader, Role};
-use crate::language::Meaning;
+use crate::draft::Aggregation;
+use crate::language::{Meaning, WordList};
 use crate::spelling::spelled;
 
 /// The smallest number of words of a name that may be apart in a question.
@@ -26,6 +27,46 @@ impl Reader<'_> {
             Some((index, rest.len(), places))
         });
         found.max_by_key(|(_, words, _)| *words).map(|(index, _, places)| (index, places))
+    }
+
+    /// Returns whether a rate is the share of the rows that some roots name. A rate with these rows as its denominator is
+    /// a share of other ones: the punctuality of long flights is not the share of long flights. If the denominator is
+    /// unknown, one of the names must consist of the roots and of words that add nothing to a share.
+    pub(super) fn is_share_of(&self, index: usize, roots: &HashSet<String>) -> bool {
+        let entry = self.vocabulary.entry(index);
+        let denominator = entry.ratio.as_ref().and_then(|(_, whole)| self.vocabulary.index_of(whole));
+        if let Some(whole) = denominator {
+            let whole = self.vocabulary.roots(whole);
+            return !roots.iter().any(|root| whole.contains(root) && !self.is_root_of_main(root));
+        }
+        let adds_nothing = |stem: &String| {
+            let root = self.language.root(stem);
+            roots.contains(&root)
+                || self.is_root_of_main(&root)
+                || self.language.has(WordList::ShareNouns, stem)
+                || self.language.number(stem).is_some()
+                || stem.starts_with(|c: char| c.is_ascii_digit())
+                || self.language.phrase(&[stem]).is_some()
+                || self.vocabulary.related(stem, self.language).iter().any(|index| self.counts_part(*index))
+        };
+        let is_plain = |phrase: &Arc<str>| {
+            let stems = self.stems_of(phrase);
+            let own: HashSet<String> = stems.iter().map(|stem| self.language.root(stem)).collect();
+            roots.is_subset(&own) && stems.iter().all(adds_nothing)
+        };
+        entry.phrases.iter().chain(&entry.synonyms).any(is_plain)
+    }
+
+    /// Returns whether a measure counts some rows of the main cube, as the departures of flights.
+    fn counts_part(&self, index: usize) -> bool {
+        let entry = self.vocabulary.entry(index);
+        entry.aggregation == Some(Aggregation::Count) && self.is_of_main_cube(entry)
+    }
+
+    /// Returns whether a root is a word in the names of the main cube.
+    fn is_root_of_main(&self, root: &str) -> bool {
+        let cube = self.main_cube.as_ref().and_then(|name| self.vocabulary.index_of(name));
+        cube.is_some_and(|cube| self.vocabulary.roots(cube).contains(root))
     }
 
     fn stems_of(&self, text: &str) -> Vec<String> {
@@ -128,6 +169,12 @@ impl Reader<'_> {
         let stems = values.iter().flat_map(|place| self.stems_of(&self.items[*place].text));
         let roots: HashSet<String> = stems.map(|stem| self.language.root(&stem)).collect();
         let members = self.rates(&roots);
+        if members.is_empty()
+            && !is_within_groups
+            && let Some(length) = self.share_of_value(text, &values)
+        {
+            return Some(length);
+        }
         if members.is_empty() {
             let message = format!("`{text}` needs a rate here: the share within each group, not the one of the total");
             let choices = self.rates_of_main();
@@ -137,6 +184,32 @@ impl Reader<'_> {
         let candidates = Candidates { members, certainty: 0.9, ..Candidates::default() };
         let Some(index) = self.pick(text, &candidates, Role::Value) else { return Some(1) };
         Some(self.rate(at, text, index, values))
+    }
+
+    /// Reads the share of the rows with one value, as in `what share of orders is paid by card`, as the share of each row by
+    /// the dimension of the value. Returns the number of items read, or `None` if the question has groups.
+    fn share_of_value(&mut self, text: &str, values: &[usize]) -> Option<usize> {
+        let is_group = |(place, item): (usize, &super::Item)| {
+            let is_word = matches!(item.kind, ItemKind::Word(Meaning::Group)) && !self.is_agent(place);
+            is_word || matches!(item.kind, ItemKind::Step(..))
+        };
+        let [place] = values[..] else { return None };
+        let ItemKind::Value(known) = &self.items[place].kind else { return None };
+        let has_groups = !self.draft.groups.is_empty() || self.items.iter().enumerate().any(is_group);
+        let dimensions = self.dimensions_of((place, place + 1), known, std::slice::from_ref(known));
+        let [member] = &dimensions[..] else { return None };
+        let own: Vec<&Arc<str>> = known.iter().filter(|one| one.member == *member).map(|one| &one.value).collect();
+        let [value] = own[..] else { return None };
+        if has_groups || place + 1 < self.items.len() {
+            return None;
+        }
+        let (member, value) = (Arc::clone(member), Arc::clone(value));
+        self.draft.totals = true;
+        self.group(&member);
+        let whole = format!("{text} … {}", self.items[place].text);
+        let meaning = format!("grouped by {member} with totals, for the share of the row {value}");
+        self.items[place].kind = ItemKind::Word(Meaning::Ignore);
+        Some(self.piece(&whole, meaning, 0.9))
     }
 
     /// Returns the rates of the main cube.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Candidates, ItemKind, Reader, Role};
 use crate::draft::Aggregation;
 use crate::language::{Meaning, WordList};
+use crate::members::MemberKind;
 
 impl Reader<'_> {
     /// Reads a share of another measure: the measure or metric that divides both. Without one, the caller is asked, since
@@ -64,6 +65,39 @@ impl Reader<'_> {
         let divides = |ratio: &(Arc<str>, Arc<str>)| ratio.0 == *part && whole.contains(&ratio.1);
         let found = self.vocabulary.entries().filter(|(_, entry)| entry.ratio.as_ref().is_some_and(divides));
         found.map(|(index, _)| index).collect()
+    }
+
+    /// Reads things behind a sum and a word such as `per`, as in `cost per patient`, if a measure counts these things in the
+    /// rows of the sum: the measure that divides the two, or else a question back. Returns the number of items read.
+    pub(super) fn divided(&mut self, at: usize, candidates: &Candidates) -> Option<usize> {
+        let before = at.checked_sub(1).map(|before| &self.items[before])?;
+        let is_per = self.language.has(WordList::Per, &before.text.to_lowercase()) && !self.items[at].is_plural;
+        let [sum] = &self.draft.values[..] else { return None };
+        let sum = Arc::clone(sum);
+        let entry = self.vocabulary.entry(self.vocabulary.index_of(&sum)?);
+        // `sales per customer` alone is a list of customers.
+        let is_group = |item: &super::Item| matches!(item.kind, ItemKind::Word(Meaning::Group) | ItemKind::Step(..));
+        let is_open = self.draft.groups.is_empty() && self.items[at + 1..].iter().any(is_group);
+        let is_sum = entry.aggregation == Some(Aggregation::Sum) && is_open;
+        let cubes = candidates.members.iter().map(|index| self.vocabulary.entry(*index));
+        let thing = cubes.into_iter().find(|entry| entry.kind == MemberKind::Cube).filter(|_| is_per && is_sum)?;
+        let roots = self.roots_of(thing);
+        let counts = self.vocabulary.entries().filter(|(index, other)| {
+            let is_named = roots.iter().all(|root| self.vocabulary.roots(*index).contains(root));
+            other.aggregation == Some(Aggregation::CountDistinct) && other.cube == entry.cube && is_named
+        });
+        let counts: Vec<Arc<str>> = counts.map(|(_, entry)| Arc::clone(&entry.name)).collect();
+        let count = counts.first()?;
+        let whole = self.text(at - 1, at + 1);
+        if let [only] = self.ratios(&sum, &counts)[..] {
+            let name = Arc::clone(&self.vocabulary.entry(only).name);
+            self.draft.values = vec![Arc::clone(&name)];
+            return Some(self.piece(&whole, format!("measure {name}, which divides {sum}"), 1.0));
+        }
+        let message = format!("`{whole}` may be a group, or `{sum}` divided by `{count}`; no measure divides them");
+        let choices = thing.label.iter().chain([count]).map(Arc::clone).collect();
+        self.unclear(&whole, message, choices);
+        Some(1)
     }
 
     /// Marks the items of a range, with its end, as read.

@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Candidates, ItemKind, Reader, Role};
+use super::{Candidates, Item, ItemKind, Reader, Role};
+use crate::draft::Aggregation;
 use crate::language::Meaning;
 use crate::members::MemberKind;
 use crate::spelling::spelled;
@@ -27,6 +28,12 @@ impl Reader<'_> {
             && let Some(length) = self.share_of_values(at, text, values, predicate.is_some())
         {
             return length;
+        }
+        if rates.is_empty() && self.is_share_within_groups(at, &words) {
+            let message = format!("no rate is this share; `{text}` of the total is the share of each row");
+            let choices = self.rates_of_main();
+            self.unclear(text, message, choices);
+            return 1;
         }
         if rates.is_empty() {
             self.draft.totals = true;
@@ -164,7 +171,22 @@ impl Reader<'_> {
         places
     }
 
-    /// Returns the rates of the main cube whose names contain all roots.
+    /// Returns whether a share is one of rows with a condition, and the question has groups: `share of late flights by
+    /// carrier` may be the share of each carrier's flights, or the share that each carrier has in the late flights.
+    fn is_share_within_groups(&self, at: usize, words: &[usize]) -> bool {
+        let is_group = |item: &Item| matches!(item.kind, ItemKind::Word(Meaning::Group) | ItemKind::Step(..));
+        let has_groups =
+            !self.draft.groups.is_empty() || self.draft.granularity.is_some() || self.items[at..].iter().any(is_group);
+        let selects = |index: &usize| {
+            let entry = self.vocabulary.entry(*index);
+            let is_part = entry.aggregation == Some(Aggregation::Count) && !self.counts_all(&entry.name);
+            is_part || matches!(entry.kind, MemberKind::Segment | MemberKind::Boolean)
+        };
+        let is_condition = |place: &usize| matches!(&self.items[*place].kind, ItemKind::Member(found) if found.members.iter().any(selects));
+        has_groups && words.iter().any(is_condition)
+    }
+
+    /// Returns the rates of the main cube whose names contain all roots and that are shares of them.
     pub(super) fn rates(&self, roots: &HashSet<String>) -> Vec<usize> {
         if roots.is_empty() {
             return Vec::new();
@@ -172,7 +194,7 @@ impl Reader<'_> {
         let rates = self.vocabulary.entries().filter(|(_, entry)| entry.is_share && self.is_of_main_cube(entry));
         let mut found: Vec<(usize, usize)> = rates
             .map(|(index, _)| (self.vocabulary.roots(index).len(), index))
-            .filter(|(_, index)| roots.is_subset(self.vocabulary.roots(*index)))
+            .filter(|(_, index)| roots.is_subset(self.vocabulary.roots(*index)) && self.is_share_of(*index, roots))
             .collect();
         // The shortest name adds nothing to the question.
         found.sort_unstable();

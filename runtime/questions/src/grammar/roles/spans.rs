@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 
 use super::finish::length;
-use super::{Comparison, DraftRange, Item, ItemKind, Reader, TimeItem};
+use super::{Comparison, DraftRange, Item, ItemKind, Over, Reader, TimeItem};
 use crate::language::{Meaning, WordList};
 
 impl Reader<'_> {
@@ -49,6 +49,7 @@ impl Reader<'_> {
                 _ => None,
             };
             if let Some(interval) = interval {
+                self.note_series(&interval);
                 self.draft.compare = Some(Comparison::Shift(interval.as_str().into()));
                 return self.piece(text, format!("compared with the time {interval} before"), 1.0);
             }
@@ -57,6 +58,17 @@ impl Reader<'_> {
         }
         self.state.ranges.push(time);
         self.piece(text, meaning, 1.0)
+    }
+
+    /// Records that each period of a series is compared with the one before, as in `by month compared to the previous
+    /// month`.
+    fn note_series(&mut self, interval: &str) {
+        let units = ["day", "week", "month", "quarter", "year"];
+        let Some(unit) = units.into_iter().find(|unit| interval.strip_prefix("1 ") == Some(unit)) else { return };
+        let is_step = |item: &Item| matches!(item.kind, ItemKind::Step(step, _) if step == unit);
+        if self.draft.granularity == Some(unit) || self.items.iter().any(is_step) {
+            self.state.over = Some(Over { unit, piece: self.pieces.len() });
+        }
     }
 
     /// Returns the meaning of a time in words.

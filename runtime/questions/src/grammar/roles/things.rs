@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Candidates, Item, ItemKind, Reader};
 use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
+use crate::spelling::spelled;
 
 impl Reader<'_> {
     /// Returns whether an adjective such as `oldest` or `how old` describes the objects of a cube and not their number,
@@ -60,6 +61,20 @@ impl Reader<'_> {
         let is_compared = compares && matches!(behind.next(), Some(ItemKind::Number(..)));
         let is_plain = !self.is_listed(at) && !self.draft.values.is_empty();
         is_compared && is_plain && !self.compares_next_member(at) && candidates.members.iter().all(is_text)
+    }
+
+    /// Returns whether a dimension belongs to the name of the measure directly before it, because the measure has a condition
+    /// on it: `abnormal results` are counted by the measure of the abnormal tests.
+    pub(super) fn is_part_of_measure(&self, at: usize, dimension: &Arc<str>) -> bool {
+        let (Some(before), Some(value)) = (at.checked_sub(1), self.draft.values.last()) else { return false };
+        let Some(index) = self.vocabulary.index_of(value) else { return false };
+        let words = spelled(&self.items[before].text);
+        let roots: Vec<String> = words.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect();
+        let entry = self.vocabulary.entry(index);
+        let part = entry.ratio.as_ref().and_then(|(part, _)| self.vocabulary.index_of(part));
+        let of_part = part.map(|part| &self.vocabulary.entry(part).filtered_by);
+        let is_filtered = entry.filtered_by.contains(dimension) || of_part.is_some_and(|own| own.contains(dimension));
+        is_filtered && self.vocabulary.shared_roots(index, roots.iter().map(String::as_str)) > 0
     }
 
     /// Asks the caller about a measure behind another one without a word such as `and`. Returns the number of items

@@ -5,9 +5,11 @@
 
 mod ask;
 mod cost;
+mod cost_fields;
 mod cube;
 mod delivery;
 mod glossary;
+mod guardrail;
 mod inputs;
 mod item_count;
 mod job;
@@ -17,8 +19,10 @@ mod modules;
 mod monitor;
 mod mutation;
 mod preaggregation;
+mod prediction;
 mod profile;
 mod query;
+mod query_history;
 mod question;
 mod request;
 mod result;

@@ -8,7 +8,7 @@ use terrane_app::ports::governance_records::TermStatus;
 use terrane_wire::governance as wire;
 use terrane_wire::{Code, ErrorBody};
 
-use super::inputs::malformed;
+use super::inputs::checked_limit;
 use super::request::state;
 use crate::failure::Failure;
 
@@ -70,10 +70,7 @@ pub(crate) async fn terms(
 ) -> Result<Vec<GlossaryTerm>, Failure> {
     let state = state(context);
     state.count_items(0)?;
-    let limit = match limit.unwrap_or(DEFAULT_LIMIT) {
-        limit @ 1..=MAX_LIMIT => limit as usize,
-        _ => return Err(malformed("expected an integer from 1 to 1000 at `limit`", "limit")),
-    };
+    let limit = checked_limit(limit, DEFAULT_LIMIT, MAX_LIMIT)? as usize;
     let (service, request) = (service(context)?, &state.parts.context.request);
     let filter = TermFilter { category, status: status.map(TermStatus::from) };
     let found = match search {

@@ -14,7 +14,7 @@ use terrane_app::ports::severity::FindingSeverity;
 use terrane_wire::anomaly as wire;
 use terrane_wire::{Code, ErrorBody};
 
-use super::inputs::malformed;
+use super::inputs;
 use super::json::Json;
 use super::request::{RequestParts, state};
 use crate::failure::Failure;
@@ -243,11 +243,7 @@ fn values(dimensions: &BTreeMap<&str, Option<&str>>) -> Json {
 }
 
 pub(super) fn checked_limit(limit: Option<u32>) -> Result<u32, Failure> {
-    let limit = limit.unwrap_or(DEFAULT_LIMIT);
-    match (1..=MAX_LISTED).contains(&limit) {
-        true => Ok(limit),
-        false => Err(malformed("expected an integer from 1 to 1000 at `limit`", "limit")),
-    }
+    inputs::checked_limit(limit, DEFAULT_LIMIT, MAX_LISTED)
 }
 
 impl From<Severity> for FindingSeverity {

@@ -18,7 +18,7 @@ use terrane_wire::json::write_value;
 use terrane_wire::preaggregations::PreaggregationStatus;
 
 use super::ask::{self, AskMethod, QuestionReading};
-use super::cost::{self, BudgetPeriod, BudgetUsage, Recommendation};
+use super::cost_fields::{CheckGuardrailsField, CostFields, PredictCostField};
 use super::cube::{Cube, Metric, selects_badges};
 use super::delivery::{self, Delivery, DeliveryStatus};
 use super::glossary::{self, GlossaryStatus, GlossaryTerm};
@@ -26,7 +26,7 @@ use super::inputs::Question;
 use super::job::Job;
 use super::json::Json;
 use super::lineage::{self, LineageResult, Start};
-use super::modules::{has_cost, has_governance, has_monitors, has_profiles, has_search};
+use super::modules::{has_governance, has_monitors, has_profiles, has_search};
 use super::monitor::{self, Alert, AlertStatus, Detection, Monitor, Severity};
 use super::preaggregation::PreAggregation;
 use super::profile;
@@ -39,7 +39,7 @@ use crate::failure::Failure;
 
 /// Reads.
 #[derive(Default, MergedObject)]
-pub(crate) struct Query(Reads, RowsField, SqlField, ExplainField);
+pub(crate) struct Query(Reads, RowsField, SqlField, ExplainField, CostFields, PredictCostField, CheckGuardrailsField);
 
 /// The SQL of a query, and the values of its parameters.
 #[derive(SimpleObject)]
@@ -187,30 +187,6 @@ impl Reads {
     #[graphql(visible = "has_profiles")]
     async fn cube_profile(&self, context: &Context<'_>, cube: String) -> Result<Option<Json>> {
         Ok(profile::newest(context, &cube).await?)
-    }
-
-    /// The costs of the caller in a period, and the budget.
-    #[graphql(visible = "has_cost")]
-    async fn budget_usage(
-        &self,
-        context: &Context<'_>,
-        #[graphql(desc = "Another user, with `admin` only.")] user_id: Option<String>,
-        #[graphql(desc = "Default: `CURRENT_MONTH`.")] period: Option<BudgetPeriod>,
-    ) -> Result<BudgetUsage> {
-        Ok(cost::budget_usage(context, user_id, period).await?)
-    }
-
-    /// Changes that would make the caller's queries cheaper; with `admin` those of all callers.
-    #[graphql(visible = "has_cost")]
-    async fn recommendations(
-        &self,
-        context: &Context<'_>,
-        #[graphql(desc = "Another user, with `admin` only.")] user_id: Option<String>,
-        #[graphql(desc = "The number of days up to now, 1 to 366. Default: the value in the settings.")] days: Option<
-            u32,
-        >,
-    ) -> Result<Vec<Recommendation>> {
-        Ok(cost::recommendations(context, user_id, days).await?)
     }
 
     /// The monitors that the caller may see, by name.

@@ -102,7 +102,7 @@ async fn guardrails_of_others_need_admin() {
         ("writer", "{ subjectGuardrails(role: \"analyst\") { version } }", "FORBIDDEN"),
         ("writer", "{ allGuardrails { version } }", "FORBIDDEN"),
         ("reader", "{ subjectGuardrails(userId: \"reader\") { version } }", "NOT_FOUND"),
-        ("admin", "{ subjectGuardrails(role: \"nobody\") { version } }", "NOT_FOUND"),
+        ("admin", "{ subjectGuardrails(role: \"missing\") { version } }", "NOT_FOUND"),
         ("admin", "{ subjectGuardrails { version } }", "INVALID_QUERY"),
         ("admin", "{ subjectGuardrails(userId: \"a\", role: \"b\") { version } }", "INVALID_QUERY"),
     ] {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use terrane_app::catalog::Catalog;
-use terrane_app::cost::{CostService, GuardrailService};
+use terrane_app::cost::{CostPredictor, CostService, GuardrailService};
 use terrane_app::domain::{Identity, RequestContext};
 use terrane_app::governance::GovernanceService;
 use terrane_app::invalidation::InvalidationService;
@@ -70,6 +70,7 @@ pub(crate) struct ServerUseCases {
     /// The service of costs, or `None` if the module is switched off.
     pub(crate) cost: Option<Arc<CostService>>,
     pub(crate) guardrails: Option<Arc<GuardrailService>>,
+    pub(crate) predictor: Option<Arc<CostPredictor>>,
     /// The stored profiles, or `None` if profiling is switched off.
     pub(crate) profiles: Option<Arc<ProfileArchive>>,
     /// The monitors, or `None` if they are switched off.
@@ -85,6 +86,7 @@ impl From<&ServerServices> for GraphQlServices {
             governance: services.governance.clone(),
             cost: services.cost.clone(),
             guardrails: services.guardrails.clone(),
+            predictor: services.predictor.clone(),
             profiles: services.profiles.clone(),
             monitors: services.monitors.clone(),
         };

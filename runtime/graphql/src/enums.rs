@@ -99,3 +99,10 @@ pub enum CertificationStatus {
     Deprecated,
     Archived,
 }
+
+impl CertificationStatus {
+    /// Returns the status with a name of REST.
+    pub(crate) fn named(word: &str) -> Self {
+        governance_records::CertificationStatus::named(word).unwrap_or_default().into()
+    }
+}

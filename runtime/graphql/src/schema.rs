@@ -3,11 +3,25 @@
 //! In: use cases, and the caller of each request. Out: the schema, which is the same for every project, except for
 //! modules that are switched off. Resolvers only translate; they never decide what a caller may see or do.
 
+mod alert_rules;
+mod alert_state;
+mod anomaly_fields;
+mod artifact_ref;
 mod ask;
+mod catalog;
+mod certification;
+mod channel;
+mod compliance;
 mod cost;
+mod cost_fields;
 mod cube;
 mod delivery;
+mod detector;
 mod glossary;
+mod governance;
+mod governance_fields;
+mod governance_history;
+mod guardrail;
 mod inputs;
 mod item_count;
 mod job;
@@ -16,12 +30,17 @@ mod lineage;
 mod modules;
 mod monitor;
 mod mutation;
+mod ownership;
 mod preaggregation;
+mod prediction;
 mod profile;
+mod profile_fields;
 mod query;
+mod query_history;
 mod question;
 mod request;
 mod result;
+mod root_cause;
 mod search;
 mod subscription;
 mod text;

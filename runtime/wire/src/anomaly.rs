@@ -17,19 +17,22 @@ use terrane_app::domain::SeriesValue;
 use terrane_app::ports::detectors::DetectorList;
 use terrane_compiler::types::Granularity;
 
+use crate::project::Audience;
 use crate::query::GranularityName;
 use crate::schema;
 
 pub use acknowledge_link::{acknowledge_page, link_token_from_parameters};
 pub use channels::{
-    AlertChannel, ChannelTest, Channels, Deliveries, Delivery, channel_from_wire, deliveries_from_parameters,
+    AlertChannel, ChannelAnswer, ChannelTest, Channels, ConfiguredChannel, Deliveries, Delivery, channel_from_wire,
+    deliveries_from_parameters,
 };
 pub use monitors::{
-    Alert, Alerts, Detection, Detections, Monitor, MonitorRequest, MonitorRun, MonitorRunRequest, Monitors,
-    alerts_from_parameters, date_bounds, detections_from_parameters, monitor_from_wire, run_from_wire,
+    Alert, AlertRulesAnswer, Alerts, Detection, Detections, EscalationAnswer, Monitor, MonitorRequest, MonitorRun,
+    MonitorRunRequest, Monitors, alerts_from_parameters, date_bounds, detections_from_parameters, monitor_from_wire,
+    run_from_wire,
 };
 pub use parameters::no_fields_from_wire;
-pub use root_cause::RootCause;
+pub use root_cause::{DataCauseAnswer, LeftOut, RootCause, SliceAnswer};
 
 /// The points of a measure or metric, each with its score.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -153,33 +156,39 @@ pub fn time(at_ms: i64, granularity: Granularity) -> String {
 /// The detectors of a server.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Detectors<'a> {
-    detectors: Vec<Detector<'a>>,
-    faults: Vec<DetectorFault<'a>>,
+    pub detectors: Vec<Detector<'a>>,
+    pub faults: Vec<DetectorFault<'a>>,
 }
 
 /// A kind of detector.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Detector<'a> {
-    kind: &'a str,
-    display_name: &'a str,
-    default_sensitivity: f64,
-    min_points: u32,
-    has_model: bool,
+pub struct Detector<'a> {
+    pub kind: &'a str,
+    pub display_name: &'a str,
+    pub default_sensitivity: f64,
+    pub min_points: u32,
+    pub has_model: bool,
     /// The JSON Schema of the detector's settings.
     #[schemars(schema_with = "schema::any")]
-    settings_schema: Json,
-    component: &'a str,
-    version: &'a str,
+    pub settings_schema: Json,
+    pub component: &'a str,
+    pub version: &'a str,
 }
 
 /// A component that cannot be used.
 #[derive(Debug, Serialize, JsonSchema)]
-struct DetectorFault<'a> {
-    component: &'a str,
-    fault: String,
+pub struct DetectorFault<'a> {
+    pub component: &'a str,
+    pub fault: String,
 }
 
 impl<'a> Detectors<'a> {
+    /// Creates the answer for callers of the server. Only operators see the messages of faults, because these may name
+    /// paths.
+    pub fn for_audience(list: &'a DetectorList, audience: Audience) -> Self {
+        Detectors::new(list, |message| audience.see(message).unwrap_or("not usable").to_owned())
+    }
+
     /// Creates the answer. `mask` removes secrets from the messages of faults.
     pub fn new(list: &'a DetectorList, mask: impl Fn(&str) -> String) -> Self {
         let detectors = list.kinds.iter().map(|kind| Detector {

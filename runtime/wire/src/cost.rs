@@ -36,8 +36,10 @@ use crate::fields::{FieldError, Path};
 use crate::schema;
 
 const KNOWN: &[&str] = &["user_id", "query_hash", "since", "until", "before", "limit"];
-const DEFAULT_LIMIT: u32 = 100;
-const MAX_LIMIT: u32 = 1_000;
+/// The number of queries of a page without `limit`.
+pub const DEFAULT_LISTED_QUERIES: u32 = 100;
+/// The largest number of queries of a page.
+pub const MAX_LISTED_QUERIES: u32 = 1_000;
 const TIMESTAMP: &str = "a timestamp, like 2024-01-31T00:00:00Z,";
 const POSITION: &str = "the `next` of the page before";
 
@@ -46,7 +48,7 @@ const POSITION: &str = "the `next` of the page before";
 /// # Errors
 /// Names the parameter that is invalid.
 pub fn history_from_parameters(query: &str) -> Result<HistoryFilter, FieldError> {
-    let mut filter = HistoryFilter { limit: DEFAULT_LIMIT, ..HistoryFilter::default() };
+    let mut filter = HistoryFilter { limit: DEFAULT_LISTED_QUERIES, ..HistoryFilter::default() };
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let path = Path::ROOT.field(&name);
         let time = || value.parse::<Timestamp>().map_err(|_| path.invalid_value(&value, TIMESTAMP));
@@ -56,10 +58,10 @@ pub fn history_from_parameters(query: &str) -> Result<HistoryFilter, FieldError>
             "since" => filter.since = Some(time()?),
             "until" => filter.until = Some(time()?),
             "before" => {
-                filter.before = Some(position(&value).ok_or_else(|| path.invalid_value(&value, POSITION))?);
+                filter.before = Some(history_position(&value).ok_or_else(|| path.invalid_value(&value, POSITION))?);
             }
             "limit" => {
-                let limit = value.parse::<u32>().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+                let limit = value.parse::<u32>().ok().filter(|limit| (1..=MAX_LISTED_QUERIES).contains(limit));
                 filter.limit = limit.ok_or_else(|| path.invalid_value(&value, "an integer from 1 to 1000"))?;
             }
             // The caller's credential, which every route accepts.
@@ -88,7 +90,7 @@ pub fn user_from_parameters(query: &str) -> Result<Option<Arc<str>>, FieldError>
 }
 
 /// Reads the position of a page, `{microseconds}.{id}`. Returns `None` for any other form.
-fn position(text: &str) -> Option<HistoryPosition> {
+pub fn history_position(text: &str) -> Option<HistoryPosition> {
     let (at, id) = text.split_once('.')?;
     let at = Timestamp::from_microsecond(at.parse().ok()?).ok()?;
     let is_id = !id.is_empty() && id.len() <= 64 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -26,8 +26,8 @@ use terrane_json::details;
 
 pub use request::{
     ArtifactMetadataPatch, CertificationApproval, CertificationDeprecation, CertificationRejection, CertificationStep,
-    CertificationSubmission, GlossaryLink, GlossaryTermPatch, NewGlossaryTerm, NewOwner, artifact_from_parameters,
-    artifact_of_path, artifact_query_from_parameters, catalog_query_from_parameters,
+    CertificationSubmission, DEFAULT_LIMIT, GlossaryLink, GlossaryTermPatch, MAX_LIMIT, NewGlossaryTerm, NewOwner,
+    artifact_from_parameters, artifact_of_path, artifact_query_from_parameters, catalog_query_from_parameters,
     certification_filter_from_parameters, history_from_parameters, link_from_parameters, link_from_wire,
     metadata_from_wire, move_from_wire, new_term_from_wire, owner_from_parameters, owner_from_wire,
     owner_of_parameters, term_change_from_wire, term_filter_from_parameters, term_search_from_parameters,

@@ -110,6 +110,15 @@ impl GuardrailService {
         record.cloned().ok_or_else(|| GuardrailError::Unknown { subject: subject.clone() })
     }
 
+    /// Returns the guardrails of all users and groups, by subject.
+    ///
+    /// # Errors
+    /// The caller lacks `admin`, or the state database is unavailable.
+    pub async fn all(&self, request: &RequestContext) -> Result<Vec<Arc<GuardrailRecord>>, GuardrailError> {
+        self.access.require(request, Scope::Admin).await?;
+        Ok(self.table.current().await?.in_force())
+    }
+
     /// Replaces the guardrails of a subject; `None` removes them. When this returns, queries of this process are
     /// checked against the new guardrails.
     ///

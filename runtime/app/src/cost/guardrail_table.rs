@@ -132,6 +132,14 @@ impl GuardrailState {
         }
     }
 
+    /// Returns the records that have limits, by subject.
+    pub(super) fn in_force(&self) -> Vec<Arc<GuardrailRecord>> {
+        let all = self.users.values().chain(self.groups.values());
+        let mut records: Vec<_> = all.filter(|record| record.limits.is_some()).cloned().collect();
+        records.sort_unstable_by(|one, other| one.subject.cmp(&other.subject));
+        records
+    }
+
     /// Returns the number of records, including records without limits.
     pub(super) fn len(&self) -> usize {
         self.users.len() + self.groups.len()
@@ -180,7 +188,12 @@ mod tests {
         assert_eq!(rows(&state, &["analyst"], &["ada"], "bob"), [Some(7), Some(6)]);
         assert_eq!(rows(&state, &["other"], &["analyst"], "ada"), [Some(7), Some(5)]);
         assert_eq!(rows(&state, &[], &[], ""), []);
+        let names = |state: &GuardrailState| -> Vec<String> {
+            state.in_force().iter().map(|record| record.subject.to_string()).collect()
+        };
+        assert_eq!(names(&state), ["user:ada", "group:ada", "group:analyst"]);
         state.apply(vec![(4, record(GuardrailSubject::User("ada".into()), None))]);
+        assert_eq!(names(&state), ["group:ada", "group:analyst"]);
         assert_eq!(rows(&state, &[], &[], "ada"), [None]);
     }
 }

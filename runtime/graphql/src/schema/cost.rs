@@ -8,7 +8,7 @@ use terrane_wire::cost::{self as wire, MAX_RECOMMENDATION_DAYS};
 use terrane_wire::{Code, ErrorBody};
 
 use super::inputs::malformed;
-use super::request::state;
+use super::request::{RequestParts, state};
 use crate::failure::Failure;
 
 /// The period of a budget.
@@ -73,7 +73,7 @@ pub(crate) async fn budget_usage(
         Some(BudgetPeriod::CurrentMonth) | None => Period::Month,
     };
     let user_id = user_id.map(Into::into);
-    let service = guardrails(context)?;
+    let service = guardrails(&state.parts)?;
     let usage = service.budget_usage(&state.parts.context.request, user_id.as_ref(), period).await;
     let usage = usage.map_err(|error| Failure::from(&error))?;
     Ok(BudgetUsage::from(wire::BudgetUsage::from(&usage)))
@@ -104,15 +104,15 @@ pub(crate) async fn recommendations(
     Ok(found)
 }
 
-fn cost<'c>(context: &Context<'c>) -> Result<&'c CostService, Failure> {
+pub(super) fn cost<'c>(context: &Context<'c>) -> Result<&'c CostService, Failure> {
     state(context).parts.server()?.cost.as_deref().ok_or_else(switched_off)
 }
 
-fn guardrails<'c>(context: &Context<'c>) -> Result<&'c GuardrailService, Failure> {
-    state(context).parts.server()?.guardrails.as_deref().ok_or_else(switched_off)
+pub(super) fn guardrails(parts: &RequestParts) -> Result<&GuardrailService, Failure> {
+    parts.server()?.guardrails.as_deref().ok_or_else(switched_off)
 }
 
-fn switched_off() -> Failure {
+pub(super) fn switched_off() -> Failure {
     ErrorBody::new(Code::NotFound, "costs are switched off on this server").into()
 }
 

@@ -3,12 +3,12 @@
 //! In: terms of the use case, with the links that the caller may see. Out: the fields that REST sends.
 
 use async_graphql::{Context, Enum, ID, SimpleObject};
-use terrane_app::governance::{GovernanceService, Page, TermFilter, TermView};
+use terrane_app::governance::{Page, TermFilter, TermView};
 use terrane_app::ports::governance_records::TermStatus;
 use terrane_wire::governance as wire;
-use terrane_wire::{Code, ErrorBody};
 
-use super::inputs::malformed;
+use super::governance::service;
+use super::inputs::checked_limit;
 use super::request::state;
 use crate::failure::Failure;
 
@@ -70,10 +70,7 @@ pub(crate) async fn terms(
 ) -> Result<Vec<GlossaryTerm>, Failure> {
     let state = state(context);
     state.count_items(0)?;
-    let limit = match limit.unwrap_or(DEFAULT_LIMIT) {
-        limit @ 1..=MAX_LIMIT => limit as usize,
-        _ => return Err(malformed("expected an integer from 1 to 1000 at `limit`", "limit")),
-    };
+    let limit = checked_limit(limit, DEFAULT_LIMIT, MAX_LIMIT)? as usize;
     let (service, request) = (service(context)?, &state.parts.context.request);
     let filter = TermFilter { category, status: status.map(TermStatus::from) };
     let found = match search {
@@ -83,22 +80,33 @@ pub(crate) async fn terms(
     let mut found = found.map_err(|error| Failure::from(&error))?;
     found.truncate(limit);
     let found: Vec<GlossaryTerm> = found.iter().map(GlossaryTerm::from).collect();
-    let items = |list: &str| {
-        let lengths = found.iter().map(|term| match list {
-            "synonyms" => term.synonyms.len(),
-            "examples" => term.examples.len(),
-            "relatedTerms" => term.related_terms.len(),
-            _ => term.links.len(),
-        });
-        matches!(list, "synonyms" | "examples" | "relatedTerms" | "links").then(|| lengths.sum())
-    };
-    state.count(context, found.len(), &items)?;
+    state.count(context, found.len(), &|list| items(&found, list))?;
     Ok(found)
 }
 
-fn service<'c>(context: &Context<'c>) -> Result<&'c GovernanceService, Failure> {
-    let off = || ErrorBody::new(Code::NotFound, "governance is switched off on this server").into();
-    state(context).parts.server()?.governance.as_deref().ok_or_else(off)
+/// Returns one term.
+///
+/// # Errors
+/// Governance is switched off, or the term does not exist.
+pub(crate) async fn term(context: &Context<'_>, id: &str) -> Result<GlossaryTerm, Failure> {
+    let state = state(context);
+    state.count_items(0)?;
+    let view = service(context)?.term(id, &state.parts.context.request).await;
+    let term = GlossaryTerm::from(&view.map_err(|error| Failure::from(&error))?);
+    state.count(context, 1, &|list| items(std::slice::from_ref(&term), list))?;
+    Ok(term)
+}
+
+/// Returns the number of items in all lists of a name below terms.
+fn items(terms: &[GlossaryTerm], list: &str) -> Option<usize> {
+    let length: fn(&GlossaryTerm) -> usize = match list {
+        "synonyms" => |term| term.synonyms.len(),
+        "examples" => |term| term.examples.len(),
+        "relatedTerms" => |term| term.related_terms.len(),
+        "links" => |term| term.links.len(),
+        _ => return None,
+    };
+    Some(terms.iter().map(length).sum())
 }
 
 impl From<GlossaryStatus> for TermStatus {

@@ -240,6 +240,15 @@ pub(super) fn malformed(message: &str, place: &str) -> Failure {
     Failure::from(ErrorBody::new(Code::InvalidQuery, message).detail("field", place))
 }
 
+/// Checks the argument `limit` of a list.
+pub(super) fn checked_limit(limit: Option<u32>, default: u32, max: u32) -> Result<u32, Failure> {
+    let limit = limit.unwrap_or(default);
+    match (1..=max).contains(&limit) {
+        true => Ok(limit),
+        false => Err(malformed(&format!("expected an integer from 1 to {max} at `limit`"), "limit")),
+    }
+}
+
 impl From<FilterOperator> for Operator {
     fn from(operator: FilterOperator) -> Self {
         match operator {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_graphql::{Context, Enum, ID, SimpleObject};
+use async_graphql::{Context, ID, SimpleObject};
 use futures_util::StreamExt as _;
 use futures_util::stream::Stream;
 use terrane_app::monitors::{FollowedAlerts, MAX_LISTED, MonitorError, MonitorService};
@@ -14,32 +14,15 @@ use terrane_app::ports::severity::FindingSeverity;
 use terrane_wire::anomaly as wire;
 use terrane_wire::{Code, ErrorBody};
 
-use super::inputs::malformed;
+use super::alert_rules::AlertRules;
+use super::alert_state::{AlertStatus, Severity};
+use super::inputs;
 use super::json::Json;
 use super::request::{RequestParts, state};
 use crate::failure::Failure;
 
 /// The number of records if a field has no `limit`.
 const DEFAULT_LIMIT: u32 = 100;
-/// The severity of an anomaly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
-pub(crate) enum Severity {
-    Info,
-    Low,
-    Medium,
-    High,
-    Critical,
-}
-
-/// The state of an alert.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
-pub(crate) enum AlertStatus {
-    Triggered,
-    Acknowledged,
-    Investigating,
-    Resolved,
-    Escalated,
-}
 
 /// A measure or metric that is evaluated on a schedule.
 #[derive(SimpleObject)]
@@ -55,10 +38,17 @@ pub(crate) struct Monitor {
     detector: String,
     /// Null for the detector's own.
     sensitivity: Option<f64>,
+    /// One series for each combination of their values.
+    dimensions: Vec<String>,
     /// The schedule, as a cron expression.
     schedule: String,
     timezone: String,
+    /// The length of a step, such as `day`.
+    granularity: String,
+    /// The number of steps of history before the first evaluated step.
+    training_size: u32,
     enabled: bool,
+    alert_config: AlertRules,
     /// The user under whose policies it runs.
     owner: String,
     /// Null if it is disabled or paused.
@@ -66,8 +56,12 @@ pub(crate) struct Monitor {
     /// `scored`, `no_data`, `failed` or `paused`; null before the first round.
     last_outcome: Option<String>,
     last_message: Option<String>,
+    /// The time of the last round.
+    last_run_at: Option<String>,
     /// The newest evaluated step.
     judged_until: Option<String>,
+    created_at: String,
+    updated_at: String,
     version: u64,
 }
 
@@ -137,8 +131,36 @@ pub(crate) async fn monitors(context: &Context<'_>) -> Result<Vec<Monitor>, Fail
     let parts = &state.parts;
     let monitors = service(parts)?.monitors(&parts.context.identity(), &parts.context.request).await;
     let monitors = monitors.map_err(|error| refused(error, parts))?;
-    state.count(context, monitors.len(), &|_| None)?;
-    Ok(monitors.iter().map(|monitor| Monitor::from(wire::Monitor::from(&**monitor))).collect())
+    let monitors: Vec<Monitor> = monitors.iter().map(|monitor| wire::Monitor::from(&**monitor).into()).collect();
+    let items = |list: &str| monitors.iter().filter_map(|one| one.items(list)).reduce(|sum, items| sum + items);
+    state.count(context, monitors.len(), &items)?;
+    Ok(monitors)
+}
+
+/// Returns one monitor that the caller may see.
+///
+/// # Errors
+/// Monitors are switched off, or the monitor does not exist for the caller.
+pub(crate) async fn monitor(context: &Context<'_>, id: &str) -> Result<Monitor, Failure> {
+    let state = state(context);
+    let parts = &state.parts;
+    state.count_items(0)?;
+    let monitor = service(parts)?.monitor(&parts.context.identity(), &parts.context.request, id).await;
+    let monitor = Monitor::from(wire::Monitor::from(&monitor.map_err(|error| refused(error, parts))?));
+    state.count(context, 1, &|list| monitor.items(list))?;
+    Ok(monitor)
+}
+
+/// Returns one alert that the caller may see.
+///
+/// # Errors
+/// Monitors are switched off, or the alert does not exist for the caller.
+pub(crate) async fn alert(context: &Context<'_>, id: &str) -> Result<Alert, Failure> {
+    let state = state(context);
+    let parts = &state.parts;
+    state.count_items(0)?;
+    let seen = service(parts)?.alert(&parts.context.request, id).await.map_err(|error| refused(error, parts))?;
+    Ok(Alert::from(wire::Alert::from(&seen)))
 }
 
 /// Returns the detections that the caller may see, newest step first.
@@ -238,66 +260,27 @@ pub(super) fn refused(error: MonitorError, parts: &RequestParts) -> Failure {
     ErrorBody::from_monitor(error, parts.context.request.scopes).into()
 }
 
-fn values(dimensions: &BTreeMap<&str, Option<&str>>) -> Json {
+pub(super) fn values(dimensions: &BTreeMap<&str, Option<&str>>) -> Json {
     Json::object(dimensions.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())))
 }
 
 pub(super) fn checked_limit(limit: Option<u32>) -> Result<u32, Failure> {
-    let limit = limit.unwrap_or(DEFAULT_LIMIT);
-    match (1..=MAX_LISTED).contains(&limit) {
-        true => Ok(limit),
-        false => Err(malformed("expected an integer from 1 to 1000 at `limit`", "limit")),
-    }
+    inputs::checked_limit(limit, DEFAULT_LIMIT, MAX_LISTED)
 }
 
-impl From<Severity> for FindingSeverity {
-    fn from(severity: Severity) -> Self {
-        match severity {
-            Severity::Info => FindingSeverity::Info,
-            Severity::Low => FindingSeverity::Low,
-            Severity::Medium => FindingSeverity::Medium,
-            Severity::High => FindingSeverity::High,
-            Severity::Critical => FindingSeverity::Critical,
+impl Monitor {
+    /// Returns the number of items of a list below the monitor.
+    fn items(&self, list: &str) -> Option<usize> {
+        match list {
+            "dimensions" => Some(self.dimensions.len()),
+            _ => self.alert_config.items(list),
         }
-    }
-}
-
-impl Severity {
-    fn named(word: &str) -> Self {
-        let all = [Severity::Info, Severity::Low, Severity::Medium, Severity::High, Severity::Critical];
-        all.into_iter().find(|known| FindingSeverity::from(*known).as_str() == word).unwrap_or(Severity::Info)
-    }
-}
-
-impl From<AlertStatus> for AlertState {
-    fn from(status: AlertStatus) -> Self {
-        match status {
-            AlertStatus::Triggered => AlertState::Triggered,
-            AlertStatus::Acknowledged => AlertState::Acknowledged,
-            AlertStatus::Investigating => AlertState::Investigating,
-            AlertStatus::Resolved => AlertState::Resolved,
-            AlertStatus::Escalated => AlertState::Escalated,
-        }
-    }
-}
-
-impl AlertStatus {
-    fn named(word: &str) -> Self {
-        let all = [
-            AlertStatus::Triggered,
-            AlertStatus::Acknowledged,
-            AlertStatus::Investigating,
-            AlertStatus::Resolved,
-            AlertStatus::Escalated,
-        ];
-        all.into_iter().find(|known| AlertState::from(*known).as_str() == word).unwrap_or(AlertStatus::Triggered)
     }
 }
 
 impl From<wire::Monitor<'_>> for Monitor {
     fn from(monitor: wire::Monitor<'_>) -> Self {
-        let (outcome, message) =
-            monitor.last_run.map_or((None, None), |run| (Some(run.outcome), run.message.map(str::to_owned)));
+        let run = monitor.last_run;
         Monitor {
             id: monitor.id.into(),
             name: monitor.name.to_owned(),
@@ -306,14 +289,21 @@ impl From<wire::Monitor<'_>> for Monitor {
             metric: monitor.names.metric_name.map(str::to_owned),
             detector: monitor.detector_type.to_owned(),
             sensitivity: monitor.sensitivity,
+            dimensions: monitor.dimensions.into_iter().map(str::to_owned).collect(),
             schedule: monitor.schedule.to_owned(),
             timezone: monitor.timezone.to_owned(),
+            granularity: monitor.granularity.to_owned(),
+            training_size: monitor.training_size,
             enabled: monitor.enabled,
+            alert_config: monitor.alert_config.into(),
             owner: monitor.owner.to_owned(),
             next_run_at: monitor.next_run_at,
-            last_outcome: outcome.map(str::to_owned),
-            last_message: message,
+            last_outcome: run.as_ref().map(|run| run.outcome.to_owned()),
+            last_message: run.as_ref().and_then(|run| run.message.map(str::to_owned)),
+            last_run_at: run.map(|run| run.at),
             judged_until: monitor.judged_until,
+            created_at: monitor.created_at,
+            updated_at: monitor.updated_at,
             version: monitor.version,
         }
     }

@@ -1,7 +1,7 @@
 //! The root of queries.
 //!
-//! In: the state of a request. Out: the model, rows, statements, lineage, search, glossary, costs, jobs and
-//! pre-aggregations. Each field calls the use case of its REST route.
+//! In: the state of a request. Out: the model, rows, statements, lineage, search, jobs and pre-aggregations,
+//! and the fields of modules. Each field calls the use case of its REST route.
 
 use std::sync::Arc;
 
@@ -17,19 +17,18 @@ use terrane_wire::explanation::Explanation;
 use terrane_wire::json::write_value;
 use terrane_wire::preaggregations::PreaggregationStatus;
 
+use super::anomaly_fields::AnomalyFields;
 use super::ask::{self, AskMethod, QuestionReading};
-use super::cost::{self, BudgetPeriod, BudgetUsage, Recommendation};
+use super::cost_fields::{CheckGuardrailsField, CostFields, PredictCostField};
 use super::cube::{Cube, Metric, selects_badges};
-use super::delivery::{self, Delivery, DeliveryStatus};
-use super::glossary::{self, GlossaryStatus, GlossaryTerm};
+use super::governance_fields::GovernanceFields;
 use super::inputs::Question;
 use super::job::Job;
 use super::json::Json;
 use super::lineage::{self, LineageResult, Start};
-use super::modules::{has_cost, has_governance, has_monitors, has_profiles, has_search};
-use super::monitor::{self, Alert, AlertStatus, Detection, Monitor, Severity};
+use super::modules::has_search;
 use super::preaggregation::PreAggregation;
-use super::profile;
+use super::profile_fields::ProfileFields;
 use super::question::question_field;
 use super::request::{RequestState, state};
 use super::result::QueryResult;
@@ -39,7 +38,18 @@ use crate::failure::Failure;
 
 /// Reads.
 #[derive(Default, MergedObject)]
-pub(crate) struct Query(Reads, RowsField, SqlField, ExplainField);
+pub(crate) struct Query(
+    Reads,
+    RowsField,
+    SqlField,
+    ExplainField,
+    GovernanceFields,
+    ProfileFields,
+    CostFields,
+    PredictCostField,
+    CheckGuardrailsField,
+    AnomalyFields,
+);
 
 /// The SQL of a query, and the values of its parameters.
 #[derive(SimpleObject)]
@@ -167,95 +177,6 @@ impl Reads {
     ) -> Result<QuestionReading> {
         let asked = WordedQuestion { text: question, language, method: method.into(), runs: run };
         Ok(ask::ask(context, asked).await?)
-    }
-
-    /// Terms of the glossary: the best for `search` first, and otherwise by category and name.
-    #[graphql(visible = "has_governance")]
-    async fn glossary_terms(
-        &self,
-        context: &Context<'_>,
-        #[graphql(desc = "Words to find in names, synonyms and definitions.")] search: Option<String>,
-        category: Option<String>,
-        #[graphql(desc = "Default: all but archived terms.")] status: Option<GlossaryStatus>,
-        #[graphql(desc = "The maximum number of terms, 1 to 1000. Default: 100.")] limit: Option<u32>,
-    ) -> Result<Vec<GlossaryTerm>> {
-        Ok(glossary::terms(context, search, category, status, limit).await?)
-    }
-
-    /// The newest profile of a cube, as `GET /api/v1/profiling/cubes/{cube_name}/profile` sends it; null if none was
-    /// made with the caller's view of the cube.
-    #[graphql(visible = "has_profiles")]
-    async fn cube_profile(&self, context: &Context<'_>, cube: String) -> Result<Option<Json>> {
-        Ok(profile::newest(context, &cube).await?)
-    }
-
-    /// The costs of the caller in a period, and the budget.
-    #[graphql(visible = "has_cost")]
-    async fn budget_usage(
-        &self,
-        context: &Context<'_>,
-        #[graphql(desc = "Another user, with `admin` only.")] user_id: Option<String>,
-        #[graphql(desc = "Default: `CURRENT_MONTH`.")] period: Option<BudgetPeriod>,
-    ) -> Result<BudgetUsage> {
-        Ok(cost::budget_usage(context, user_id, period).await?)
-    }
-
-    /// Changes that would make the caller's queries cheaper; with `admin` those of all callers.
-    #[graphql(visible = "has_cost")]
-    async fn recommendations(
-        &self,
-        context: &Context<'_>,
-        #[graphql(desc = "Another user, with `admin` only.")] user_id: Option<String>,
-        #[graphql(desc = "The number of days up to now, 1 to 366. Default: the value in the settings.")] days: Option<
-            u32,
-        >,
-    ) -> Result<Vec<Recommendation>> {
-        Ok(cost::recommendations(context, user_id, days).await?)
-    }
-
-    /// The monitors that the caller may see, by name.
-    #[graphql(visible = "has_monitors")]
-    async fn monitors(&self, context: &Context<'_>) -> Result<Vec<Monitor>> {
-        Ok(monitor::monitors(context).await?)
-    }
-
-    /// Anomalous steps of measures that the caller sees as the monitors' owners do, newest step first.
-    #[graphql(visible = "has_monitors")]
-    async fn detections(
-        &self,
-        context: &Context<'_>,
-        monitor_id: Option<ID>,
-        #[graphql(desc = "The first date of the steps.")] start_date: Option<String>,
-        #[graphql(desc = "The last date of the steps.")] end_date: Option<String>,
-        min_severity: Option<Severity>,
-        #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<u32>,
-    ) -> Result<Vec<Detection>> {
-        Ok(monitor::detections(context, monitor_id, [start_date, end_date], min_severity, limit).await?)
-    }
-
-    /// Alerts of measures that the caller sees as the monitors' owners do, newest first.
-    #[graphql(visible = "has_monitors")]
-    async fn alerts(
-        &self,
-        context: &Context<'_>,
-        monitor_id: Option<ID>,
-        status: Option<AlertStatus>,
-        min_severity: Option<Severity>,
-        #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<u32>,
-    ) -> Result<Vec<Alert>> {
-        Ok(monitor::alerts(context, monitor_id, status, min_severity, limit).await?)
-    }
-
-    /// Messages about alerts of the monitors that the caller may change, newest first.
-    #[graphql(visible = "has_monitors")]
-    async fn deliveries(
-        &self,
-        context: &Context<'_>,
-        monitor_id: Option<ID>,
-        status: Option<DeliveryStatus>,
-        #[graphql(desc = "1 to 1000; default: 100")] limit: Option<u32>,
-    ) -> Result<Vec<Delivery>> {
-        Ok(delivery::deliveries(context, monitor_id, status, limit).await?)
     }
 
     /// One of the caller's own jobs.

@@ -5,7 +5,7 @@
 
 /// Defines an object with one field that takes the arguments of a query. `$kind` is the attribute of the object.
 macro_rules! question_field {
-    ([$kind:meta] $(#[$attribute:meta])* $object:ident . $field:ident ( $($name:ident : $ty:ty),* ) -> $output:ty = $answer:path) => {
+    ([$kind:meta] $(#[$attribute:meta])* $object:ident . $field:ident ( $($(#[$argument:meta])* $name:ident : $ty:ty),* ) -> $output:ty = $answer:path) => {
         #[derive(Default)]
         pub(crate) struct $object;
 
@@ -39,7 +39,7 @@ macro_rules! question_field {
                 #[graphql(desc = "The range to compare the time range with.")]
                 compare_range: Option<$crate::schema::inputs::CompareRangeInput>,
                 #[graphql(desc = "`true`: a row for each step of time, also without data.")] fill_gaps: Option<bool>,
-                $($name: $ty),*
+                $($(#[$argument])* $name: $ty),*
             ) -> async_graphql::Result<$output> {
                 let question = $crate::schema::inputs::Question {
                     cube, metrics, measures, dimensions, filters, where_, segments, time_dimensions, time_range, order,

@@ -15,10 +15,11 @@ use terrane_app::live::TICK;
 use terrane_wire::preaggregations::PreaggregationStatus;
 use terrane_wire::{Audience, ErrorBody};
 
+use super::alert_state::Severity;
 use super::inputs::Question;
 use super::job::Job;
 use super::modules::has_monitors;
-use super::monitor::{self, Alert, Severity};
+use super::monitor::{self, Alert};
 use super::preaggregation::PreAggregation;
 use super::question::question_field;
 use super::request::{RequestParts, RequestState, state};

@@ -17,6 +17,7 @@ const DEFAULT_ROWS: u64 = 1_000;
 const QUERIES: &[(&str, &str, u64)] = &[
     ("Query", "query", DEFAULT_ROWS),
     ("Query", "explain", DEFAULT_ROWS),
+    ("Query", "rootCause", DEFAULT_ROWS),
     ("Cube", "query", DEFAULT_ROWS),
     ("Dimension", "values", DEFAULT_LIMIT as u64),
     ("Subscription", "queryResult", DEFAULT_ROWS),

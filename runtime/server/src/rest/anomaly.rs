@@ -11,8 +11,8 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use terrane_app::domain::RequestContext;
 use terrane_app::monitors::{AlertMove, MonitorError, MonitorService};
-use terrane_wire::ErrorBody;
 use terrane_wire::anomaly as wire;
+use terrane_wire::{Audience, ErrorBody};
 
 use self::docs::*;
 use super::conditional::{precondition, with_version};
@@ -236,8 +236,5 @@ async fn replay(app: App, mut call: Call) -> Result<Response, ApiError> {
 
 async fn detectors(app: App, call: Call) -> Result<Response, ApiError> {
     let list = service(&app, &call)?.detectors().await;
-    // The messages of faults may name paths, so they are for administrators.
-    let is_admin = call.context.scopes.hold(Scope::Admin);
-    let shown = |message: &str| if is_admin { message.to_owned() } else { "not usable".to_owned() };
-    Ok(json_answer(&wire::Detectors::new(&list, shown)))
+    Ok(json_answer(&wire::Detectors::for_audience(&list, Audience::of(call.context.scopes))))
 }

@@ -60,8 +60,10 @@ pub(super) const RELATIONSHIP: &str = "`defines`, `relates_to` or `synonym_of`";
 pub(super) const OWNER_TYPE: &str = "`user` or `team`";
 pub(super) const OWNER_ROLE: &str = "`data_owner`, `data_steward` or `technical_owner`";
 
-const DEFAULT_LIMIT: usize = 50;
-const MAX_LIMIT: usize = 500;
+/// The number of records of a page without `limit`.
+pub const DEFAULT_LIMIT: usize = 50;
+/// The largest number of records of a page.
+pub const MAX_LIMIT: usize = 500;
 
 /// An artifact to submit for certification.
 #[derive(Debug, JsonSchema)]

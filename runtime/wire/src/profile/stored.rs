@@ -3,6 +3,7 @@
 //! In: bodies and parameters; profiles of the use case. Out: requests, or a [`FieldError`]; the text of a profile,
 //! which is stored and sent unchanged.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -72,41 +73,41 @@ pub struct StoredCubeProfile<'a> {
 }
 
 /// The differences from the previous profile of the same range.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileChanges<'a> {
     /// The time of the previous profile.
     #[schemars(schema_with = "schema::timestamp")]
-    since: String,
-    row_count: CountChange,
+    pub since: String,
+    pub row_count: CountChange,
     /// The columns that differ.
-    columns: Vec<ProfileColumnChange<'a>>,
+    pub columns: Vec<ProfileColumnChange<'a>>,
 }
 
 /// The differences of a column; null where it did not change.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileColumnChange<'a> {
-    name: &'a str,
+    pub name: Cow<'a, str>,
     /// `added`, `removed` or `changed`.
-    kind: &'static str,
-    r#type: Option<TypeChange<'a>>,
-    null_count: Option<CountChange>,
-    distinct_count: Option<CountChange>,
+    pub kind: Cow<'static, str>,
+    pub r#type: Option<TypeChange<'a>>,
+    pub null_count: Option<CountChange>,
+    pub distinct_count: Option<CountChange>,
     /// Frequent values that were not frequent before, as text.
-    new_values: Vec<&'a str>,
+    pub new_values: Vec<Cow<'a, str>>,
 }
 
 /// A number before and now; null if it was not counted.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CountChange {
-    before: Option<u64>,
-    now: Option<u64>,
+    pub before: Option<u64>,
+    pub now: Option<u64>,
 }
 
 /// A type before and now.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TypeChange<'a> {
-    before: &'a str,
-    now: &'a str,
+    pub before: Cow<'a, str>,
+    pub now: Cow<'a, str>,
 }
 
 /// The profile of a dimension.
@@ -128,17 +129,17 @@ pub struct DimensionProfile<'a> {
 /// The quality score of the newest profile of a cube.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct QualityScore {
-    cube_name: String,
+    pub cube_name: String,
     #[schemars(schema_with = "schema::timestamp")]
-    profiled_at: String,
+    pub profiled_at: String,
     /// The range of time as it was requested; empty for all rows.
-    date_range: String,
+    pub date_range: String,
     /// The weighted sum of the scores, 0–1; null if nothing was scored.
-    overall_quality_score: Option<f64>,
+    pub overall_quality_score: Option<f64>,
     /// The score of each quality dimension.
-    quality_scores: BTreeMap<String, f64>,
+    pub quality_scores: BTreeMap<String, f64>,
     /// The share of the weights that was scored, 0–1.
-    scored_weight: f64,
+    pub scored_weight: f64,
 }
 
 /// The parts of a stored profile to send.
@@ -258,6 +259,18 @@ impl QualityScore {
     }
 }
 
+impl ProfileChanges<'static> {
+    /// Returns the differences in a stored profile, which the first profile of a range does not have. Returns `None` if
+    /// the text is damaged.
+    pub fn of(text: &str) -> Option<Option<Self>> {
+        #[derive(Deserialize)]
+        struct Stored {
+            changes: Option<ProfileChanges<'static>>,
+        }
+        serde_json::from_str::<Stored>(text).ok().map(|stored| stored.changes)
+    }
+}
+
 impl<'a> DimensionProfile<'a> {
     /// Returns the profile of the first dimension; `None` if the cube profile has no dimensions.
     pub fn of(profile: &'a profiling::CubeProfile) -> Option<Self> {
@@ -292,12 +305,15 @@ impl<'a> From<&'a profiling::ColumnChange> for ProfileColumnChange<'a> {
     fn from(change: &'a profiling::ColumnChange) -> Self {
         let count = |pair: Option<profiling::Pair<Option<u64>>>| pair.map(|(before, now)| CountChange { before, now });
         ProfileColumnChange {
-            name: &change.name,
-            kind: change.kind.as_str(),
-            r#type: change.ty.as_ref().map(|(before, now)| TypeChange { before, now }),
+            name: Cow::Borrowed(&change.name),
+            kind: Cow::Borrowed(change.kind.as_str()),
+            r#type: change
+                .ty
+                .as_ref()
+                .map(|(before, now)| TypeChange { before: Cow::Borrowed(before), now: Cow::Borrowed(now) }),
             null_count: count(change.null_count),
             distinct_count: count(change.distinct_count),
-            new_values: change.new_values.iter().map(|value| &**value).collect(),
+            new_values: change.new_values.iter().map(|value| Cow::Borrowed(&**value)).collect(),
         }
     }
 }

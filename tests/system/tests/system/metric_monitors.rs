@@ -136,6 +136,74 @@ fn simple_metric_is_detected_and_explained() {
     assert_eq!(answer["data"]["alerts"][0]["metric"], "all_orders", "{answer}");
 }
 
+impl Shop {
+    /// Runs a GraphQL document of one field. Returns the value of the field and the code of the error.
+    fn field(&self, caller: &str, document: &str) -> (Value, Value) {
+        let (_, answer) = self.ask(caller, "POST", "/graphql", Some(&json!({"query": document})));
+        let value = answer["data"].as_object().and_then(|fields| fields.values().next().cloned()).unwrap_or_default();
+        (value, answer["errors"][0]["extensions"]["code"].clone())
+    }
+}
+
+#[test]
+fn graphql_reads_what_rest_reads() {
+    let shop = Shop::new();
+    let mut watched = definition("margin");
+    watched["alert_config"] = json!({
+        "channels": [{"type": "webhook", "target": "https://example.com/hook"}],
+        "escalation_rules": [{"after_minutes": 5, "notify": "webhook"}],
+    });
+    watched["sensitivity"] = json!(0.01);
+    let id = shop.monitor("boss", &watched);
+    let detection = shop.detections("boss", &id)[0]["id"].as_str().unwrap().to_owned();
+    let document = format!(
+        "{{ monitor(id: \"{id}\") {{ name metric dimensions granularity trainingSize version createdAt lastRunAt \
+         alertConfig {{ channels {{ type target }} minSeverity escalationRules {{ afterMinutes notify {{ target }} }} }} }} }}"
+    );
+    let (monitor, _) = shop.field("boss", &document);
+    let (_, of_rest) = shop.ask("boss", "GET", &format!("{MONITORS}/{id}"), None);
+    assert_eq!((&monitor["metric"], &monitor["granularity"]), (&json!("margin"), &json!("day")), "{monitor}");
+    assert_eq!(monitor["createdAt"], of_rest["created_at"], "{monitor}");
+    assert_eq!(monitor["lastRunAt"], of_rest["last_run"]["at"], "{monitor}");
+    assert_eq!(monitor["trainingSize"], of_rest["training_size"], "{monitor}");
+    assert_eq!(monitor["alertConfig"]["channels"], of_rest["alert_config"]["channels"], "{monitor}");
+    let (_, alerts) = shop.ask("boss", "GET", "/api/v1/anomaly/alerts", None);
+    let alert = alerts["alerts"][0]["id"].as_str().unwrap();
+    let alert_document = format!("{{ alert(id: \"{alert}\") {{ id monitorName status version }} }}");
+    let (found, _) = shop.field("boss", &alert_document);
+    assert_eq!((&found["id"], &found["monitorName"]), (&json!(alert), &json!("margin")), "{found}");
+    let (detectors, _) = shop.field("boss", "{ detectors { detectors { kind minPoints } } }");
+    assert!(detectors.to_string().contains("z_score"), "{detectors}");
+    // Sellers are denied the profit, which the metric is computed from.
+    let cause = format!("{{ rootCause(detectionId: \"{detection}\") {{ summary }} }}");
+    for document in [&document, &alert_document, &cause] {
+        assert_eq!(shop.field("eu", document), (Value::Null, json!("NOT_FOUND")), "{document}");
+    }
+}
+
+#[test]
+fn graphql_reads_the_root_cause_of_rest() {
+    let shop = Shop::new();
+    let id = shop.monitor("boss", &definition("all_orders"));
+    let detection = &shop.detections("boss", &id)[0];
+    let (_, of_rest) = shop.root_cause("boss", detection);
+    let document = format!(
+        "{{ rootCause(detectionId: {}) {{ detection {{ id }} summary kind exact gap restShare lookedAt \
+         leftOut {{ dimension reason }} slices {{ filters share direction query }} warnings }} }}",
+        detection["id"]
+    );
+    let (cause, _) = shop.field("boss", &document);
+    for (field, name) in
+        [("summary", "summary"), ("kind", "kind"), ("exact", "exact"), ("gap", "gap"), ("lookedAt", "looked_at")]
+    {
+        assert_eq!(cause[field], of_rest[name], "{cause}");
+    }
+    assert_eq!((&cause["leftOut"], &cause["warnings"]), (&of_rest["left_out"], &of_rest["warnings"]), "{cause}");
+    let (slice, rest_slice) = (&cause["slices"][0], &of_rest["slices"][0]);
+    assert_eq!((&slice["filters"], &slice["query"]), (&rest_slice["filters"], &rest_slice["query"]), "{cause}");
+    assert_eq!(cause["detection"]["id"], detection["id"]);
+}
+
 #[test]
 fn filters_of_a_metric_apply_to_its_root_cause() {
     let shop = Shop::new();

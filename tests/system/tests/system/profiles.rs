@@ -173,9 +173,12 @@ fn cube_without_open_members_does_not_exist() {
         }
         assert_eq!(of_closed, of_unknown);
     }
-    let query = json!({"query": "{ cubeProfile(cube: \"secrets\") }"});
-    let (_, closed) = shop.ask(&eu, "POST", "/graphql", Some(&query));
-    assert_eq!(closed["errors"][0]["extensions"]["code"], json!("NOT_FOUND"), "{closed}");
+    for field in ["cubeProfile", "qualityScore", "profileChanges"] {
+        let fields = if field == "cubeProfile" { "" } else { " { __typename }" };
+        let query = json!({"query": format!("{{ {field}(cube: \"secrets\"){fields} }}")});
+        let (_, closed) = shop.ask(&eu, "POST", "/graphql", Some(&query));
+        assert_eq!(closed["errors"][0]["extensions"]["code"], json!("NOT_FOUND"), "{closed}");
+    }
     assert_eq!(shop.ask(&all, "POST", &of("secrets")[0].1, None).0, 200);
 }
 
@@ -203,6 +206,50 @@ fn profile_is_compared_with_the_one_before() {
     assert_eq!(shop.ask(&key, "GET", PROFILE, None), (200, other.clone()));
     let score = shop.ask(&key, "GET", SCORE, None).1;
     assert!(score["overall_quality_score"].is_number(), "{score}");
+}
+
+#[test]
+fn graphql_reads_scores_and_changes() {
+    let shop = Shop::new();
+    let (all, eu) = (shop.key("all"), shop.key("eu"));
+    let field = |key: &str, document: &str| {
+        let (_, answer) = shop.ask(key, "POST", "/graphql", Some(&json!({"query": document})));
+        assert!(answer.get("errors").is_none(), "{document} {answer}");
+        answer["data"].as_object().unwrap().values().next().unwrap().clone()
+    };
+    let score = "{ qualityScore(cube: \"orders\") \
+                 { cube profiledAt dateRange overallQualityScore qualityScores { name score } scoredWeight } }";
+    let changes = "{ profileChanges(cube: \"orders\") { since rowCount { before now } \
+                   columns { name kind type { before now } nullCount { before now } distinctCount { before now } newValues } } }";
+    assert_eq!((field(&all, score), field(&all, changes)), (Value::Null, Value::Null));
+    let (_, first) = shop.ask(&all, "POST", PROFILE, None);
+    assert_eq!(field(&all, changes), Value::Null);
+    let found = field(&all, score);
+    let (_, of_rest) = shop.ask(&all, "GET", SCORE, None);
+    assert_eq!(found["overallQualityScore"], of_rest["overall_quality_score"], "{found}");
+    assert_eq!((&found["cube"], &found["dateRange"]), (&json!("orders"), &json!("")), "{found}");
+    let scores = found["qualityScores"].as_array().unwrap();
+    assert_eq!(scores.len(), of_rest["quality_scores"].as_object().unwrap().len(), "{found}");
+    assert!(scores.iter().all(|one| one["score"] == of_rest["quality_scores"][one["name"].as_str().unwrap()]));
+
+    let rows = format!("{ROWS}5,ASIA,HIDDEN-5,2024-03-01,\n");
+    std::fs::write(shop.project.path().join("orders.csv"), rows).unwrap();
+    shop.ask(&all, "POST", PROFILE, None);
+    let found = field(&all, changes);
+    assert_eq!((&found["since"], &found["rowCount"]["now"]), (&first["profiled_at"], &json!(5.0)), "{found}");
+    let columns = found["columns"].as_array().unwrap();
+    let region = columns.iter().find(|column| column["name"].as_str().unwrap().ends_with("region")).unwrap();
+    assert_eq!((&region["kind"], &region["newValues"]), (&json!("changed"), &json!(["ASIA"])), "{region}");
+    let whole = field(&all, "{ cubeProfile(cube: \"orders\") }");
+    let part = field(&all, "{ cubeProfile(cube: \"orders\", includeHistograms: false, includeInsights: false) }");
+    assert_eq!(whole, shop.ask(&all, "GET", PROFILE, None).1);
+    let parameters = "?include_histograms=false&include_insights=false";
+    assert_eq!(part, shop.ask(&all, "GET", &format!("{PROFILE}{parameters}"), None).1);
+    // Profiles of one view are not shown to callers with another.
+    assert_eq!((field(&eu, score), field(&eu, changes)), (Value::Null, Value::Null));
+    shop.ask(&eu, "POST", PROFILE, None);
+    shop.ask(&eu, "POST", PROFILE, None);
+    assert!(!field(&eu, changes).to_string().contains("secret"));
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub mod jobs;
 pub mod lineage;
 pub mod list;
 pub mod lsp;
+mod module;
 pub mod plugin;
 pub mod preagg;
 pub mod profile;

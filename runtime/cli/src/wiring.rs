@@ -6,6 +6,7 @@
 mod cache;
 mod channels;
 mod language_model;
+mod modules;
 mod network;
 mod plugins;
 mod preaggregations;
@@ -17,6 +18,7 @@ mod telemetry;
 mod warehouse;
 
 pub use language_model::language_model;
+pub use modules::{close_modules, modules};
 pub use network::serve_settings;
 pub use plugins::REQUIRED_REFUSED;
 pub use preaggregations::place as rollup_place;
@@ -376,14 +378,27 @@ pub async fn registered(store: &StateStore) -> Result<Vec<RegisteredCube>, Failu
 /// The state database cannot be written, or a key file cannot be used.
 pub async fn server_services(
     project: &Project,
-    Loaded { snapshot, ports, rollups }: Loaded,
+    loaded: Loaded,
     store: &Arc<StateStore>,
     registered: Vec<RegisteredCube>,
     process_id: Arc<str>,
 ) -> Result<ServerServices, Failure> {
-    let now = ports.clock.now();
+    let clock = Arc::clone(&loaded.ports.clock);
+    let now = clock.now();
     store.record_start(env!("CARGO_PKG_VERSION"), &now.to_string()).await.map_err(|error| unwritable(&error))?;
     store.append(vec![start_entry(project, now)]).await.map_err(|error| unwritable(&error))?;
+    let cache = cache::settings(project, store, &clock).await?;
+    assembled(project, loaded, store, registered, (process_id, cache)).await
+}
+
+/// Assembles the use cases of a server with the id of the process and the settings of the result cache.
+async fn assembled(
+    project: &Project,
+    Loaded { snapshot, ports, rollups }: Loaded,
+    store: &Arc<StateStore>,
+    registered: Vec<RegisteredCube>,
+    (process_id, cache): (Arc<str>, CacheSettings),
+) -> Result<ServerServices, Failure> {
     let config = &project.config;
     let security::Security { tokens, providers, state_token_key, transport, sessions } =
         security::open(project, store, &ports.clock).await?;
@@ -425,7 +440,6 @@ pub async fn server_services(
         }),
         language_model: language_model(project)?,
     };
-    let cache = cache::settings(project, store, &ports.clock).await?;
     let settings = ServerSettings {
         queries: QuerySettings { cache, ..query_settings(config) },
         jobs: job_settings(config),

@@ -1,10 +1,13 @@
-//! `terrane anomaly`: finds anomalies in a measure or metric along time, and lists detectors, monitors, alerts and
-//! deliveries.
+//! `terrane anomaly`: finds anomalies in a measure or metric along time, and reads and changes monitors, alerts and
+//! channels.
 //!
 //! In: a project and a measure or metric. Out: a table of anomalous points, or all points as JSON. Not here: the
 //! algorithms (components), the series (app).
 
+mod alerts;
+mod channels;
 mod lines;
+mod monitors;
 mod records;
 
 use std::path::PathBuf;
@@ -15,6 +18,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comfy_table::{Table, presets};
 use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, DataRange, Point};
 use terrane_app::domain::{SeriesKey, SeriesValue};
+use terrane_app::monitors::AlertMove;
 use terrane_app::ports::detectors::{DetectorError, DetectorList};
 use terrane_app::ports::plugins::PluginFault;
 use terrane_compiler::types::Granularity;
@@ -43,6 +47,13 @@ Examples:
   terrane anomaly monitors . --json | jq '.monitors[].last_run'
   terrane anomaly alerts .
   terrane anomaly deliveries . --json | jq '.deliveries[].last_error'
+  terrane anomaly create-monitor @monitor.yml . --as ada.json
+  terrane anomaly run-monitor 5d0c3f1e9a7b4c2d . --from 2013-11-01
+  terrane anomaly detections . --monitor 5d0c3f1e9a7b4c2d --min-severity HIGH
+  terrane anomaly root-cause 8e6f0a1b2c3d4e5f .
+  terrane anomaly acknowledge-alert 7b4c2d8e6f0a1b2c . --as ada.json
+  terrane anomaly test-channel webhook operations .
+A monitor runs with the rights of the caller of --as, or of the operator, who has no roles, groups or attributes.
 runtime/docs/reference/detectors-and-checks.md describes how points are evaluated.")]
 pub struct AnomalyArguments {
     #[command(subcommand)]
@@ -89,6 +100,34 @@ pub enum AnomalyAction {
         #[arg(long)]
         json: bool,
     },
+    /// Create a monitor
+    CreateMonitor(monitors::CreateArguments),
+    /// Show one monitor
+    ShowMonitor(monitors::ShowArguments),
+    /// Replace the definition of a monitor; the caller becomes its owner
+    ReplaceMonitor(monitors::ReplaceArguments),
+    /// Delete a monitor with its detections and alerts
+    DeleteMonitor(monitors::DeleteArguments),
+    /// Run a monitor now
+    RunMonitor(monitors::RoundArguments),
+    /// List detections, newest step first
+    Detections(alerts::DetectionArguments),
+    /// Explain a detection by the parts of the measure that moved
+    RootCause(monitors::ShowArguments),
+    /// Show one alert
+    ShowAlert(monitors::ShowArguments),
+    /// Acknowledge an alert
+    AcknowledgeAlert(alerts::MoveArguments),
+    /// Mark an alert as under investigation
+    InvestigateAlert(alerts::MoveArguments),
+    /// Resolve an alert
+    ResolveAlert(alerts::MoveArguments),
+    /// List the configured channels
+    Channels(channels::ListArguments),
+    /// Send a test message to a channel
+    TestChannel(channels::TestArguments),
+    /// Send a failed delivery again
+    ReplayDelivery(monitors::ShowArguments),
 }
 
 /// The largest number of steps of one season.
@@ -166,20 +205,48 @@ impl AnomalyAction {
             | AnomalyAction::Monitors { dir, .. }
             | AnomalyAction::Alerts { dir, .. }
             | AnomalyAction::Deliveries { dir, .. } => dir,
+            AnomalyAction::CreateMonitor(arguments) => &arguments.read.place.dir,
+            AnomalyAction::ShowMonitor(arguments)
+            | AnomalyAction::RootCause(arguments)
+            | AnomalyAction::ShowAlert(arguments)
+            | AnomalyAction::ReplayDelivery(arguments) => &arguments.read.place.dir,
+            AnomalyAction::ReplaceMonitor(arguments) => &arguments.change.place.dir,
+            AnomalyAction::DeleteMonitor(arguments) => &arguments.change.place.dir,
+            AnomalyAction::RunMonitor(arguments) => &arguments.place.dir,
+            AnomalyAction::Detections(arguments) => &arguments.read.place.dir,
+            AnomalyAction::AcknowledgeAlert(arguments)
+            | AnomalyAction::InvestigateAlert(arguments)
+            | AnomalyAction::ResolveAlert(arguments) => &arguments.change.place.dir,
+            AnomalyAction::Channels(arguments) => &arguments.place.dir,
+            AnomalyAction::TestChannel(arguments) => &arguments.read.place.dir,
         }
     }
 }
 
-/// Finds anomalies, or lists detectors, monitors, alerts or deliveries.
+/// Runs the command.
 ///
 /// # Errors
-/// The project has errors, the query is refused, or the detector failed.
+/// The project has errors, the request is refused, or the detector failed.
 pub async fn run(arguments: &AnomalyArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     match &arguments.action {
         AnomalyAction::Run(arguments) => find(arguments, &project, terminal).await,
         AnomalyAction::Monitors { json, .. } => records::monitors(&project, *json).await,
         AnomalyAction::Alerts { json, .. } => records::alerts(&project, *json).await,
         AnomalyAction::Deliveries { json, .. } => records::deliveries(&project, *json).await,
+        AnomalyAction::CreateMonitor(arguments) => monitors::create(arguments, &project).await,
+        AnomalyAction::ShowMonitor(arguments) => monitors::show(arguments, &project).await,
+        AnomalyAction::ReplaceMonitor(arguments) => monitors::replace(arguments, &project).await,
+        AnomalyAction::DeleteMonitor(arguments) => monitors::delete(arguments, &project).await,
+        AnomalyAction::RunMonitor(arguments) => monitors::run(arguments, &project).await,
+        AnomalyAction::Detections(arguments) => alerts::detections(arguments, &project).await,
+        AnomalyAction::RootCause(arguments) => alerts::root_cause(arguments, &project).await,
+        AnomalyAction::ShowAlert(arguments) => alerts::show(arguments, &project).await,
+        AnomalyAction::AcknowledgeAlert(arguments) => alerts::step(AlertMove::Acknowledge, arguments, &project).await,
+        AnomalyAction::InvestigateAlert(arguments) => alerts::step(AlertMove::Investigate, arguments, &project).await,
+        AnomalyAction::ResolveAlert(arguments) => alerts::step(AlertMove::Resolve, arguments, &project).await,
+        AnomalyAction::Channels(arguments) => channels::list(arguments, &project).await,
+        AnomalyAction::TestChannel(arguments) => channels::test(arguments, &project).await,
+        AnomalyAction::ReplayDelivery(arguments) => channels::replay(arguments, &project).await,
         AnomalyAction::Detectors { json, .. } => {
             let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
             let list = engine.detectors.kinds().await;

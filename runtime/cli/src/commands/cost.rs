@@ -1,8 +1,9 @@
-//! `terrane cost`: reports and predicts the costs of queries, recommends changes, and lists guardrails, from the state
-//! database.
+//! `terrane cost`: reports and predicts the costs of queries, recommends changes, and shows and changes guardrails, in
+//! the state database.
 //!
-//! In: arguments. Out: a table or JSON. Servers write the history and change guardrails. Not here: single queries with
-//! their callers, which `GET /api/v1/optimization/history` returns.
+//! In: arguments. Out: a table or JSON. Servers write the history.
+
+mod guardrails;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,7 +44,13 @@ Examples:
   terrane cost report --json | jq '.statements[0]'
   terrane cost recommend my-project --days 30
   terrane cost predict my-project '{\"measures\": [\"orders.count\"]}'
+  terrane cost history my-project --user ada --limit 20
   terrane cost guardrails my-project
+  terrane cost check-guardrails my-project '{\"measures\": [\"orders.count\"]}' --as ada.json
+  terrane cost budget my-project --user ada --period current_day
+  terrane cost set-guardrails '{\"max_rows_returned\": 10000}' my-project --user ada
+  terrane cost set-guardrails @limits.yml my-project --group analyst --if-match 3
+  terrane cost remove-guardrails my-project --group analyst
 
 A server with `optimization.enabled` records each query that it answered, without its values and rows, for
 `optimization.history_days`. The statement of a hash is in the server's log: event `query_compiled`, field `sql_hash`.
@@ -107,6 +114,20 @@ pub enum CostAction {
         #[arg(long)]
         json: bool,
     },
+    /// List executed queries, newest first
+    History(guardrails::HistoryArguments),
+    /// Show the limits of a caller's queries, with their sources
+    EffectiveGuardrails(guardrails::EffectiveArguments),
+    /// Check a query against guardrails and budgets, without running it
+    CheckGuardrails(guardrails::CheckArguments),
+    /// Show the costs of a user in the current day or month, and the budget
+    Budget(guardrails::BudgetArguments),
+    /// Show the guardrails of a user or a group
+    ShowGuardrails(guardrails::ShowArguments),
+    /// Replace the guardrails of a user or a group
+    SetGuardrails(guardrails::SetArguments),
+    /// Remove the guardrails of a user or a group
+    RemoveGuardrails(guardrails::RemoveArguments),
 }
 
 impl CostAction {
@@ -117,6 +138,13 @@ impl CostAction {
             | CostAction::Recommend { dir, .. }
             | CostAction::Predict { dir, .. }
             | CostAction::Guardrails { dir, .. } => dir,
+            CostAction::History(arguments) => &arguments.place.dir,
+            CostAction::EffectiveGuardrails(arguments) => &arguments.place.dir,
+            CostAction::CheckGuardrails(arguments) => &arguments.dir,
+            CostAction::Budget(arguments) => &arguments.place.dir,
+            CostAction::ShowGuardrails(arguments) => &arguments.place.dir,
+            CostAction::SetGuardrails(arguments) => &arguments.place.dir,
+            CostAction::RemoveGuardrails(arguments) => &arguments.place.dir,
         }
     }
 }
@@ -124,13 +152,20 @@ impl CostAction {
 /// Runs the command.
 ///
 /// # Errors
-/// The state database cannot be read.
+/// The state database cannot be read or written, or the request is refused.
 pub async fn run(arguments: &CostArguments, project: &Project) -> Result<(), Failure> {
     match &arguments.action {
         CostAction::Report { days, limit, json, .. } => report(*days, *limit, *json, project).await,
         CostAction::Recommend { days, user, json, .. } => recommend(*days, user.as_deref(), *json, project).await,
         CostAction::Predict { query, caller, json, .. } => predict(query, caller.as_deref(), *json, project).await,
         CostAction::Guardrails { json, .. } => guardrails(*json, project).await,
+        CostAction::History(arguments) => guardrails::history(arguments, project).await,
+        CostAction::EffectiveGuardrails(arguments) => guardrails::effective(arguments, project).await,
+        CostAction::CheckGuardrails(arguments) => guardrails::check(arguments, project).await,
+        CostAction::Budget(arguments) => guardrails::budget(arguments, project).await,
+        CostAction::ShowGuardrails(arguments) => guardrails::show(arguments, project).await,
+        CostAction::SetGuardrails(arguments) => guardrails::set(arguments, project).await,
+        CostAction::RemoveGuardrails(arguments) => guardrails::remove(arguments, project).await,
     }
 }
 

@@ -1,19 +1,31 @@
-//! `terrane governance`: exports and imports governed records, and reports on them, from the state database.
+//! `terrane governance`: reads, changes, exports and imports governed records, and reports on them, in the state
+//! database.
 //!
-//! In: arguments, and a file of records for `import`. Out: YAML, numbers of records, or the compliance report. Servers
-//! on the same state database see imported records at once. Not here: single changes, which are routes of a server.
+//! In: arguments, and a file of records for `import`. Out: records, YAML, or the compliance report. Servers on the same
+//! state database see changed records at once.
+
+mod artifact;
+mod certification;
+mod glossary;
+mod history;
+mod owners;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Subcommand;
 use terrane_app::governance::{
-    ComplianceReport, GovernanceError, ImportError, ImportMode, RecordSet, export_records, import_records,
+    ComplianceReport, GovernanceError, GovernanceService, ImportError, ImportMode, RecordSet, export_records,
+    import_records,
 };
 use terrane_app::ports::clock::Clock as _;
+use terrane_app::services::ServerServices;
 use terrane_terminal::TerminalText;
+use terrane_wire::ErrorBody;
 use terrane_wire::governance::records::{RecordsProblem, records_from_yaml, records_to_yaml};
 use terrane_wire::governance::report::GovernanceReport;
 
+use super::module::{enabled, failed};
 use super::{json_line, operator_entry, print, print_error};
 use crate::caller;
 use crate::clock::SystemClock;
@@ -28,10 +40,20 @@ Examples:
   terrane governance export my-project --out governance.yml
   terrane governance import governance.yml my-project --dry-run
   terrane governance report my-project --html --out report.html
+  terrane governance certification submit metric/revenue my-project --notes 'Agreed with finance.'
+  terrane governance certification certify metric/revenue my-project --valid-until 2026-12-31 --as ada.json
+  terrane governance certification list my-project --status certified --json
+  terrane governance glossary create '{\"name\": \"Revenue\", \"definition\": \"Paid orders.\"}' my-project
+  terrane governance glossary link 4f1c9a measure/orders.revenue my-project --relationship defines
+  terrane governance owners assign cube/orders ada my-project --role data_owner
+  terrane governance artifacts set-metadata cube/orders '{\"tags\": [\"finance\"]}' my-project
+  terrane governance history my-project --artifact cube/orders
 
+An artifact is TYPE/ID; the types are cube, measure, dimension, metric and model. With --as, a change is made with the
+scopes read and write of the caller; otherwise the operator makes it with all scopes. Each change is in the audit log.
 An export contains certifications, glossary terms with their links, owners, and metadata that was set at run time, in a
 fixed order. An import writes new and changed records in one transaction and leaves all others unchanged; importing
-a file twice changes nothing. Governance hooks are not called. Each imported record is in the audit log.")]
+a file twice changes nothing. An import calls no governance hooks. Each imported record is in the audit log.")]
 pub struct GovernanceArguments {
     #[command(subcommand)]
     pub action: GovernanceAction,
@@ -39,6 +61,24 @@ pub struct GovernanceArguments {
 
 #[derive(Debug, Subcommand)]
 pub enum GovernanceAction {
+    /// Read and move certifications
+    #[command(subcommand)]
+    Certification(certification::CertificationAction),
+    /// Read and change terms of the glossary
+    #[command(subcommand)]
+    Glossary(glossary::GlossaryAction),
+    /// Read and change owners of artifacts
+    #[command(subcommand)]
+    Owners(owners::OwnerAction),
+    /// Read artifacts and change their metadata
+    #[command(subcommand)]
+    Artifacts(artifact::ArtifactAction),
+    /// List artifacts by type and name
+    Catalog(artifact::CatalogArguments),
+    /// List changes of records, newest first
+    History(history::HistoryArguments),
+    /// Make several changes
+    Bulk(history::BulkArguments),
     /// Write all governed records as YAML
     Export {
         /// The project folder, which contains service_project.yml
@@ -89,6 +129,13 @@ impl GovernanceAction {
             GovernanceAction::Export { dir, .. }
             | GovernanceAction::Import { dir, .. }
             | GovernanceAction::Report { dir, .. } => dir,
+            GovernanceAction::Certification(action) => &action.place().dir,
+            GovernanceAction::Glossary(action) => &action.place().dir,
+            GovernanceAction::Owners(action) => &action.place().dir,
+            GovernanceAction::Artifacts(action) => &action.place().dir,
+            GovernanceAction::Catalog(arguments) => &arguments.read.place.dir,
+            GovernanceAction::History(arguments) => &arguments.read.place.dir,
+            GovernanceAction::Bulk(arguments) => &arguments.read.place.dir,
         }
     }
 }
@@ -96,9 +143,16 @@ impl GovernanceAction {
 /// Runs the command.
 ///
 /// # Errors
-/// The state database or a file cannot be read or written, or a file of records has problems.
+/// The state database or a file cannot be read or written, a file of records has problems, or a request is refused.
 pub async fn run(arguments: &GovernanceArguments, project: &Project) -> Result<(), Failure> {
     match &arguments.action {
+        GovernanceAction::Certification(action) => certification::run(action, project).await,
+        GovernanceAction::Glossary(action) => glossary::run(action, project).await,
+        GovernanceAction::Owners(action) => owners::run(action, project).await,
+        GovernanceAction::Artifacts(action) => artifact::run(action, project).await,
+        GovernanceAction::Catalog(arguments) => artifact::catalog(arguments, project).await,
+        GovernanceAction::History(arguments) => history::history(arguments, project).await,
+        GovernanceAction::Bulk(arguments) => history::bulk(arguments, project).await,
         GovernanceAction::Export { out, .. } => export(out.as_deref(), project).await,
         GovernanceAction::Import { file, dry_run, .. } => import(file, *dry_run, project).await,
         GovernanceAction::Report { caller, json, csv, html, out, .. } => {
@@ -113,6 +167,15 @@ pub async fn run(arguments: &GovernanceArguments, project: &Project) -> Result<(
             write(out.as_deref(), &text)
         }
     }
+}
+
+/// Returns the use cases.
+fn service(services: &ServerServices) -> Result<&Arc<GovernanceService>, Failure> {
+    enabled(services.governance.as_ref(), "governance is", "governance.enabled")
+}
+
+fn refused(error: GovernanceError) -> Failure {
+    failed(ErrorBody::from(&error))
 }
 
 async fn export(out: Option<&Path>, project: &Project) -> Result<(), Failure> {

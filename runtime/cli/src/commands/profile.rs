@@ -3,6 +3,8 @@
 //! In: a project and a cube. Out: a table, or the cube profile as JSON. Not here: computing statistics (app, warehouse)
 //! and insights (components).
 
+mod stored;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,6 +36,10 @@ Examples:
   terrane profile . orders --config '{\"percentile_list\": [5, 50, 95], \"quality_thresholds\": {\"completeness_warning\": 0.99}}'
   terrane profile . orders --as user.json
   terrane profile . orders --plot > profile.txt
+  terrane profile . orders --store --json | jq .changes
+  terrane profile . orders --newest --json
+  terrane profile . orders --quality-score
+  terrane profile . orders --dimension status --json
 
 The configuration is a JSON object with these fields, all optional:
   compute_histograms, histogram_bins     true, 20: bins of the histograms of numbers
@@ -71,6 +77,8 @@ pub struct ProfileArguments {
     /// Print the whole profile as one JSON object
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub stored: stored::StoredArguments,
 }
 
 /// Profiles the cube.
@@ -78,6 +86,9 @@ pub struct ProfileArguments {
 /// # Errors
 /// The project has errors, or the cube, the range or the configuration is invalid.
 pub async fn run(arguments: &ProfileArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
+    if let Some(request) = arguments.stored.request() {
+        return stored::run(request, arguments, &project).await;
+    }
     let config = config(arguments.config.as_deref())?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;

@@ -1,7 +1,7 @@
 //! `terrane anomaly monitors`, `alerts` and `deliveries`: the records of all callers, in the state database of this
 //! machine.
 //!
-//! In: a project. Out: a table, or JSON. Not here: changes, which callers make over HTTP with their own rights.
+//! In: a project. Out: a table, or JSON. Not here: single records and changes (`monitors`, `alerts`, `channels`).
 
 use std::sync::Arc;
 

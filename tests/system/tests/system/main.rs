@@ -29,6 +29,7 @@ mod language_model;
 mod logging;
 mod metric_monitors;
 mod models;
+mod module_commands;
 mod monitors;
 mod operating;
 mod overload;

@@ -22,7 +22,7 @@ pub enum CertificationAction {
     List {
         #[command(flatten)]
         read: ReadArguments,
-        /// List certifications with this status: `draft`, `submitted`, `certified`, `deprecated` or `archived`
+        /// List certifications with this status: `draft`, `pending_review`, `certified`, `deprecated` or `archived`
         #[arg(long)]
         status: Option<String>,
         /// List artifacts of this type: `cube`, `measure`, `dimension`, `metric` or `model`

@@ -296,6 +296,6 @@ mod tests {
         let record = json!({"a": null, "b": {"c": 1, "d": [true, "x"]}, "e": [{"f": "g\u{1b}"}]});
         collect_lines("", &record, &mut lines);
         let lines: Vec<_> = lines.into_iter().map(|(name, value)| format!("{name}={}", value.into_string())).collect();
-        assert_eq!(lines, ["b.c=1", "b.d=true, x", "e.0.f=g\u{fffd}"]);
+        assert_eq!(lines, ["b.c=1", "b.d=true, x", "e.0.f=g "]);
     }
 }

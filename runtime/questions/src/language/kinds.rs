@@ -196,7 +196,7 @@ pub(crate) enum WordList {
     Conditions,
     /// Words before a group that also divide a sum by a number of things, such as `per`.
     Per,
-    /// Words and beginnings of words that mark a value as a lack, as in `not insured` and `uninsured`.
+    /// Words and prefixes that mark a value as a lack, as in `not insured` and `uninsured`.
     LackOfValue,
     LackPrefixes,
 }

@@ -88,7 +88,7 @@ fn check(questions: &[(&str, &str)]) {
     assert!(mistakes.is_empty(), "{} mistakes\n{}", mistakes.len(), mistakes.join("\n"));
 }
 
-/// These questions were read correctly at once.
+/// Questions that the rules of other models also cover.
 #[test]
 fn plain_hospital_questions_are_interpreted_correctly() {
     check(&[
@@ -134,7 +134,7 @@ fn several_words_that_rank_need_several_measures() {
 }
 
 #[test]
-fn dimensions_in_the_name_of_a_measure_are_no_groups() {
+fn dimensions_in_the_name_of_a_measure_do_not_group() {
     check(&[
         ("share of abnormal results by test", "abnormal_rate by lab_tests.test_name"),
         ("abnormal results by test", "lab_tests.abnormal by lab_tests.test_name"),

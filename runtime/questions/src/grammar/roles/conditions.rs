@@ -205,8 +205,9 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns whether the word at `next` would only be a guess as the value of the member at `at`. In `patients are still
-    /// in hospital`, the last word is no name of a patient. It is a value after `named`, and in `where city is rome`.
+    /// Returns whether the word at `next` would only be a guess as the value of the member at `at`. In
+    /// `patients are still in hospital`, the last word does not name a patient. It is a value after `named`, and in
+    /// `where city is rome`.
     fn is_guess(&self, at: usize, next: usize, candidates: &Candidates) -> bool {
         let announces = |list: WordList, item: &super::Item| self.language.has(list, &item.text.to_lowercase());
         let is_named = next > at + 1 && announces(WordList::Naming, &self.items[next - 1]);

@@ -35,8 +35,8 @@ pub struct Recommendation {
     pub warehouse: Duration,
 }
 
-/// The definition of a recommended pre-aggregation: an entry of `pre_aggregations` of its cube. Members of the cube have
-/// no cube in their names.
+/// The definition of a recommended pre-aggregation: an entry of `pre_aggregations` of its cube. Members of the cube
+/// have no cube in their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecommendedTable {
     pub name: String,

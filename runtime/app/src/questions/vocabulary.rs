@@ -218,8 +218,8 @@ fn condition_of(access: &Access<'_>, cube: &Cube, measure: &Measure) -> Option<A
     metadata::dimensions(access, cube).any(is_shown).then(|| format!("{}.{name}", cube.name).into())
 }
 
-/// Returns the dimensions of a cube that the conditions of a measure are on: a condition refers to the dimension, or has
-/// its column.
+/// Returns the dimensions of a cube that the conditions of a measure are on: a condition refers to the dimension, or
+/// has its column.
 fn filtered_by(access: &Access<'_>, cube: &Cube, measure: &Measure) -> Vec<Arc<str>> {
     let MeasureKind::Aggregate(aggregate) = &measure.kind else { return Vec::new() };
     let parts = || aggregate.filters.iter().flat_map(|filter| &filter.parts);

@@ -263,8 +263,8 @@ impl<'r> Reader<'r> {
         cube::joining_of(self.vocabulary, main)
     }
 
-    /// Returns the main cube, unless unknown words may be values of one of several cubes that join it: in `scans per doctor`,
-    /// all values are looked up.
+    /// Returns the main cube, unless unknown words may be values of one of several cubes that join it: in
+    /// `scans per doctor`, all values are looked up.
     fn known_main_cube(&self) -> Option<Arc<str>> {
         let is_unknown = |item: &Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
         let is_open = self.draft.values.is_empty() && self.values.searched.is_empty();

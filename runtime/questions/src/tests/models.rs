@@ -12,7 +12,8 @@ pub(super) struct Model<'m> {
 }
 
 impl Model<'_> {
-    /// Returns a description of each question that is not read as the expected draft, or that is unclear without choices.
+    /// Returns a description of each question that is not read as the expected draft, or that is unclear without
+    /// choices.
     pub(super) fn mistakes(&self, questions: &[(&str, &str)]) -> Vec<String> {
         self.mistakes_in("en", questions)
     }

@@ -200,8 +200,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a verb that is the name of a time, as in `which doctor admitted the most patients in October`: it is the event
-    /// of the rows, and names the time of the question if it has one. Returns the number of items read.
+    /// Reads a verb that is the name of a time, as in `which doctor admitted the most patients in October`: it is the
+    /// event of the rows, and names the time of the question if it has one. Returns the number of items read.
     pub(super) fn event_of_rows(&mut self, at: usize, text: &str) -> usize {
         let is_time = |item: &Item| matches!(item.kind, ItemKind::Time(_) | ItemKind::Step(..));
         if self.draft.time.is_none()

@@ -108,8 +108,8 @@ impl Reader<'_> {
         Some(number)
     }
 
-    /// Reads a number with a unit before a name, as in `5-star ratings`: the rows whose number in this unit is equal to it.
-    /// Returns the number of items read.
+    /// Reads a number with a unit before a name, as in `5-star ratings`: the rows whose number in this unit is equal to
+    /// it. Returns the number of items read.
     pub(super) fn number_with_unit(&mut self, at: usize, number: f64, unit: &Unit) -> Option<usize> {
         let ItemKind::Member(candidates) = &self.items.get(at + 1)?.kind else { return None };
         let is_number = |index: &usize| {
@@ -125,8 +125,8 @@ impl Reader<'_> {
         Some(2)
     }
 
-    /// Compares the member at a place with the number at another place, as in `200 orders or more` and `200 or more orders`.
-    /// Returns the number of items read.
+    /// Compares the member at a place with the number at another place, as in `200 orders or more` and
+    /// `200 or more orders`. Returns the number of items read.
     fn compare_counted(
         &mut self,
         at: usize,
@@ -154,8 +154,8 @@ impl Reader<'_> {
         self.number_with(self.language.compared_quality(text))
     }
 
-    /// Returns the numeric dimension with the quality that the verb before a comparison names, as in `cost more than 20`.
-    /// A length of time must have a unit of time.
+    /// Returns the numeric dimension with the quality that the verb before a comparison names, as in
+    /// `cost more than 20`. A length of time must have a unit of time.
     fn verb_quality(&self, at: usize, unit: Option<&Unit>) -> Option<usize> {
         let verb = at.checked_sub(1).map(|at| self.items[at].text.to_lowercase())?;
         let of_time = unit.filter(|unit| unit.seconds().is_some());
@@ -319,8 +319,8 @@ impl Reader<'_> {
         (values, next - at)
     }
 
-    /// Returns whether the items at a place are a number, a member and a comparison, as in `200 orders or more` and `200 or
-    /// more orders`.
+    /// Returns whether the items at a place are a number, a member and a comparison, as in `200 orders or more` and
+    /// `200 or more orders`.
     pub(super) fn counts_behind(&self, at: usize) -> bool {
         let is_end = |at: usize| {
             let kind = self.items.get(at).map(|item| &item.kind);

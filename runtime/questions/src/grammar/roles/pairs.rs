@@ -22,8 +22,8 @@ struct Pair {
 }
 
 impl Reader<'_> {
-    /// Reads words that rank or aggregate, with the name behind them. Returns the number of items read, or `None` if the
-    /// item is not the first of several such words.
+    /// Reads words that rank or aggregate, with the name behind them. Returns the number of items read, or `None` if
+    /// the item is not the first of several such words.
     pub(super) fn paired(&mut self, at: usize) -> Option<usize> {
         let pair = self.pair_at(at).filter(|pair| pair.words.len() > 1)?;
         let item = self.items.get(pair.end).cloned()?;
@@ -112,8 +112,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the aggregation that a word before a name means; the inner `None` for words such as `best`. Returns `None` for
-    /// other items.
+    /// Returns the aggregation that a word before a name means; the inner `None` for words such as `best`. Returns
+    /// `None` for other items.
     fn aggregation_at(&self, at: usize) -> Option<Option<Aggregation>> {
         let extreme = |is_largest: bool| if is_largest { Aggregation::Maximum } else { Aggregation::Minimum };
         match self.items.get(at)?.kind {

@@ -29,9 +29,9 @@ impl Reader<'_> {
         found.max_by_key(|(_, words, _)| *words).map(|(index, _, places)| (index, places))
     }
 
-    /// Returns whether a rate is the share of the rows that some roots name. A rate with these rows as its denominator is
-    /// a share of other ones: the punctuality of long flights is not the share of long flights. If the denominator is
-    /// unknown, one of the names must consist of the roots and of words that add nothing to a share.
+    /// Returns whether a rate is the share of the rows that some roots name. A rate with these rows as its denominator
+    /// is a share of other ones: the punctuality of long flights is not the share of long flights. If the denominator
+    /// is unknown, one of the names must consist of the roots and of words that add nothing to a share.
     pub(super) fn is_share_of(&self, index: usize, roots: &HashSet<String>) -> bool {
         let entry = self.vocabulary.entry(index);
         let denominator = entry.ratio.as_ref().and_then(|(_, whole)| self.vocabulary.index_of(whole));
@@ -186,8 +186,8 @@ impl Reader<'_> {
         Some(self.rate(at, text, index, values))
     }
 
-    /// Reads the share of the rows with one value, as in `what share of orders is paid by card`, as the share of each row by
-    /// the dimension of the value. Returns the number of items read, or `None` if the question has groups.
+    /// Reads the share of the rows with one value, as in `what share of orders is paid by card`, as the share of each
+    /// row by the dimension of the value. Returns the number of items read, or `None` if the question has groups.
     fn share_of_value(&mut self, text: &str, values: &[usize]) -> Option<usize> {
         let is_group = |(place, item): (usize, &super::Item)| {
             let is_word = matches!(item.kind, ItemKind::Word(Meaning::Group)) && !self.is_agent(place);

@@ -8,8 +8,8 @@ use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 
 impl Reader<'_> {
-    /// Reads a share of another measure: the measure or metric that divides both. Without one, the caller is asked, since
-    /// totals only give the share of each row. Returns the number of items read, or `None` for other shares.
+    /// Reads a share of another measure: the measure or metric that divides both. Without one, the caller is asked,
+    /// since totals only give the share of each row. Returns the number of items read, or `None` for other shares.
     pub(super) fn share_of_other(&mut self, at: usize, text: &str) -> Option<usize> {
         let is_link = |item: &&super::Item| self.language.is_link(&item.text.to_lowercase());
         let before = self.items[..at].iter().rev().find(|item| !is_link(item))?;
@@ -67,8 +67,9 @@ impl Reader<'_> {
         found.map(|(index, _)| index).collect()
     }
 
-    /// Reads things behind a sum and a word such as `per`, as in `cost per patient`, if a measure counts these things in the
-    /// rows of the sum: the measure that divides the two, or else a question back. Returns the number of items read.
+    /// Reads things behind a sum and a word such as `per`, as in `cost per patient`, if a measure counts these things
+    /// in the rows of the sum: the measure that divides the two, or else a question back. Returns the number of items
+    /// read.
     pub(super) fn divided(&mut self, at: usize, candidates: &Candidates) -> Option<usize> {
         let before = at.checked_sub(1).map(|before| &self.items[before])?;
         let is_per = self.language.has(WordList::Per, &before.text.to_lowercase()) && !self.items[at].is_plural;

@@ -47,8 +47,8 @@ impl Reader<'_> {
             self.add_value(&name);
             self.piece(&whole, format!("measure {name}"), 0.9);
         }
-        // The words belong to the rate, so they are not read as conditions. A comparison next to them also belongs to it,
-        // as in `percentage of flights that left more than 15 minutes late`.
+        // The words belong to the rate, so they are not read as conditions. A comparison next to them also belongs to
+        // it, as in `percentage of flights that left more than 15 minutes late`.
         let compared = self.compared_next_to(&words);
         if let (Some((comparison, number)), Some(name)) = (compared, self.draft.values.last().cloned()) {
             if !self.is_in_name(&name, comparison, number) {

@@ -85,8 +85,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Asks the caller about a period after a word for groups, as in `by June`: it may be the end of a range. Returns the
-    /// number of items read.
+    /// Asks the caller about a period after a word for groups, as in `by June`: it may be the end of a range. Returns
+    /// the number of items read.
     fn unclear_end(&mut self, at: usize, text: &str) -> Option<usize> {
         let is_filler = |place: &usize| matches!(self.items[*place].kind, ItemKind::Word(Meaning::Ignore));
         let place = (0..at).rev().find(|place| !is_filler(place))?;

@@ -63,8 +63,8 @@ impl Reader<'_> {
         is_compared && is_plain && !self.compares_next_member(at) && candidates.members.iter().all(is_text)
     }
 
-    /// Returns whether a dimension belongs to the name of the measure directly before it, because the measure has a condition
-    /// on it: `abnormal results` are counted by the measure of the abnormal tests.
+    /// Returns whether a dimension belongs to the name of the measure directly before it, because the measure has a
+    /// condition on it: `abnormal results` are counted by the measure of the abnormal tests.
     pub(super) fn is_part_of_measure(&self, at: usize, dimension: &Arc<str>) -> bool {
         let (Some(before), Some(value)) = (at.checked_sub(1), self.draft.values.last()) else { return false };
         let Some(index) = self.vocabulary.index_of(value) else { return false };

@@ -13,8 +13,8 @@ use crate::BINARY;
 const SETTINGS: &str = "name: scratch\nwarehouse: {type: duckdb, init: [\"CREATE TABLE t AS SELECT i AS id, \
                         DATE '2024-01-01' + i::INTEGER AS day FROM range(60) r(i)\"]}\n\
                         governance: {allow_self_certification: true}\n";
-const CUBES: &str = "cubes:\n  - name: t\n    sql_table: t\n    dimensions:\n      - {name: id, type: number, \
-                     primary_key: true}\n      - {name: day, type: time, primary_time: true}\n    measures:\n      - \
+const CUBES: &str = "cubes:\n  - name: t\n    sql_table: t\n    dimensions:\n      - {name: id, type: number, sql: id, \
+                     primary_key: true}\n      - {name: day, type: time, sql: day, primary_time: true}\n    measures:\n      - \
                      {name: count, type: count}\n";
 
 fn project() -> Scratch {
@@ -120,7 +120,7 @@ fn terms_and_owners_change_by_commands() {
 fn monitors_are_created_run_and_deleted_by_commands() {
     let project = project();
     let monitor = json!({
-        "name": "Rows of a day", "cube": "t", "measure": "count", "granularity": "day", "detector": "zscore",
+        "name": "Rows of a day", "cube_name": "t", "measure_name": "count", "granularity": "day", "detector_type": "z_score",
         "schedule": "0 6 * * *",
     });
     fs::write(project.path().join("monitor.json"), monitor.to_string()).unwrap();
@@ -131,7 +131,8 @@ fn monitors_are_created_run_and_deleted_by_commands() {
     assert_eq!(shown["name"], "Rows of a day", "{shown}");
     let round = run(&["anomaly", "run-monitor", &id], &project, &["--json"]);
     assert_eq!(round.code, Some(0), "{round:?}");
-    refusal(&["anomaly", "create-monitor", "{\"name\": \"x\", \"schedule\": \"daily\"}"], &project, &[], "error");
+    let nameless = "{\"name\": \"x\", \"schedule\": \"0 6 * * *\"}";
+    refusal(&["anomaly", "create-monitor", nameless], &project, &[], "measure_name");
     refusal(&["anomaly", "show-monitor", "unknown"], &project, &[], "monitor");
     let deleted = run(&["anomaly", "delete-monitor", &id], &project, &[]);
     assert_eq!(deleted.code, Some(0), "{deleted:?}");

@@ -330,8 +330,14 @@ impl Quoting {
 
     /// Returns whether the word, in any case, is reserved.
     pub fn is_reserved(&self, word: &str) -> bool {
-        let upper = word.bytes().map(|b| b.to_ascii_uppercase());
-        self.reserved.binary_search_by(|reserved| reserved.bytes().cmp(upper.clone())).is_ok()
+        // Reserved words are short: this compares slices of bytes, without an allocation for each name of a statement.
+        let mut buffer = [0; 32];
+        let Some(upper) = buffer.get_mut(..word.len()) else {
+            return self.reserved.iter().any(|reserved| reserved.eq_ignore_ascii_case(word));
+        };
+        upper.copy_from_slice(word.as_bytes());
+        upper.make_ascii_uppercase();
+        self.reserved.binary_search_by(|reserved| reserved.as_bytes().cmp(upper)).is_ok()
     }
 }
 

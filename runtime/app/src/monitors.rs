@@ -411,7 +411,7 @@ impl MonitorService {
     }
 }
 
-/// Returns a monitor as the caller may see it.
+/// Returns a monitor without the details that the caller may not see.
 fn shown(monitor: Monitor, identity: &Identity, request: &RequestContext) -> Monitor {
     if may_change(&monitor, identity, request) { monitor } else { without_targets(monitor) }
 }

@@ -153,8 +153,9 @@ pub struct Lookup {
     pub spellings: Vec<String>,
     /// The spellings of the single words, which are looked up if no value contains the words together.
     pub parts: Vec<String>,
-    /// Parts of the single words that remain after a typing mistake. They are looked up if no value contains a word; a
-    /// value that contains a part counts only if it also [is spelled similarly](Self::is_misspelled).
+    /// Parts of the single words, to find values despite a typing mistake. They are looked up if no value contains a
+    /// whole word. A value that contains a part is accepted only if it also [is spelled
+    /// similarly](Self::is_misspelled).
     pub fragments: Vec<String>,
 }
 

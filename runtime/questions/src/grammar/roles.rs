@@ -125,7 +125,7 @@ struct State {
     named_direction: Option<bool>,
     /// True after `worst first`: all rows are wanted.
     orders_all: bool,
-    /// The text of the ranked group, if it is in the singular: only its first row is wanted.
+    /// The text of the ranked group, if it is in the singular, as in `the best day`. The answer then has one row.
     single: Option<String>,
     /// The units that the question names for its answer.
     units: Vec<(String, Unit)>,

@@ -69,8 +69,8 @@ impl Reader<'_> {
         Some(1)
     }
 
-    /// Asks the caller if a word such as `without` excludes the rows of another cube than the one of the measures, as in
-    /// `customers without orders`. Returns the number of items read.
+    /// Asks the caller if a word such as `without` refers to a cube other than that of the measures, as in `customers
+    /// without orders`. Returns the number of items read.
     pub(super) fn lack_of_other_rows(&mut self, text: &str, candidates: &Candidates) -> Option<usize> {
         let of_values = self.draft.values.iter().filter_map(|name| self.vocabulary.index_of(name));
         let cubes: Vec<_> = of_values.filter_map(|index| self.vocabulary.entry(index).cube.clone()).collect();

@@ -37,7 +37,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether a word such as `each` follows rows that are ranked, as in `top destination of each airline`: the
-    /// first row of each group is wanted, and not of all.
+    /// answer has the first row of each group.
     pub(super) fn ranks_within(&self, text: &str) -> bool {
         let lower = text.to_lowercase();
         let is_each = lower.split(' ').any(|word| self.language.has(WordList::Each, word));

@@ -96,7 +96,7 @@ impl Reader<'_> {
         1
     }
 
-    /// Records that the item at a place names the ranked group. If it is in the singular, only its first row is wanted.
+    /// Records that the item at a place names the ranked group. If it is in the singular, the answer has one row.
     pub(super) fn note_ranked(&mut self, at: usize) {
         let item = &self.items[at];
         let is_ranked = self.state.is_which || self.state.rank.is_some();

@@ -124,7 +124,7 @@ impl Reader<'_> {
     }
 
     /// Returns the place behind `is` if groups follow the share directly, as in `share of each customer's orders is
-    /// returned`: the share within each group is meant, and not the one of the total.
+    /// returned`: the share is that of the group's rows, not of all rows.
     pub(super) fn predicate_of_groups(&self, at: usize) -> Option<usize> {
         let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Meaning::Ignore));
         let next = self.items[at + 1..].iter().find(|item| !is_filler(&item.kind))?;

@@ -66,9 +66,9 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Returns whether the rows of a fact with a window are summed up by step before they are joined with the steps, so
-    /// that each row is not joined with many of them. The ends of windows must then be ends of steps, and the values of
-    /// steps must combine to the value of a window.
+    /// Returns whether the rows of a fact with a window are summed up by step before they are joined with the steps.
+    /// Otherwise each row would be joined with many steps. The ends of windows must then be ends of steps, and the
+    /// values of steps must combine to the value of a window.
     pub(super) fn sums_buckets(&self, fact: &'a Fact<'a>) -> bool {
         let Some(window) = fact.period.window else { return false };
         let [only] = self.starting_groups() else { return false };

@@ -1,5 +1,5 @@
-//! Asks the caller about lengths of time that are no ranges, as in `two weeks ago` and `in the last 12 hours`, and
-//! about changes without the periods that are compared.
+//! Asks the caller about lengths of time that are no ranges, as in `two weeks ago` and `in the last 12 hours`. Also
+//! asks about changes if the question does not name the compared periods.
 //!
 //! A range of a query has dates, or counts days and longer units. The grammar knows the newest data, but not today.
 

@@ -186,8 +186,8 @@ impl Reader<'_> {
         Some(self.rate(at, text, index, values))
     }
 
-    /// Reads the share of the rows with one value, as in `what share of orders is paid by card`, as the share of each
-    /// row by the dimension of the value. Returns the number of items read, or `None` if the question has groups.
+    /// Reads the share of the rows with one value, as in `what share of orders is paid by card`. The answer has the
+    /// shares of all values of this dimension. Returns the number of items read, or `None` if the question has groups.
     fn share_of_value(&mut self, text: &str, values: &[usize]) -> Option<usize> {
         let is_group = |(place, item): (usize, &super::Item)| {
             let is_word = matches!(item.kind, ItemKind::Word(Meaning::Group)) && !self.is_agent(place);

@@ -9,7 +9,7 @@ use crate::token::{Token, TokenKind};
 use super::items::{Candidates, Context, Item, ItemKind};
 use super::values::{self, Quality, ValueMatch, Words};
 
-/// The certainty of a member of which the question has only a part of the name.
+/// The certainty of a member if the question contains only a part of its name.
 pub(super) const CERTAINTY_OF_PART: f64 = 0.8;
 
 /// The part of a question that is not split yet, and its context.

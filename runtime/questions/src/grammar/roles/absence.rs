@@ -1,8 +1,8 @@
 //! Reads groups without rows of a kind: `genres without loans`, `airlines with no cancelled flights`.
 //!
-//! A result contains a group only if the cube of the measure has a row for it. Groups that have rows, but none that a
-//! measure with conditions counts, are found by comparing this measure with 0. Groups without any row of the cube are
-//! missing from every result, so the caller is asked.
+//! A result contains a group only if the cube of the measure has a row for it. If a group has rows, but a measure with
+//! conditions counts none of them, a comparison of this measure with 0 finds the group. Groups without any row of the
+//! cube are missing from every result, so the caller is asked.
 
 use std::sync::Arc;
 

@@ -110,8 +110,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Groups by the unit of `month over month` if the question asks how values change, and has no time: the change is
-    /// one of each month.
+    /// Groups by the unit of `month over month` if the question asks how values change and has no time. The answer is
+    /// the change of each month.
     fn complete_series(&mut self) {
         let Some(unit) = self.state.over.map(|over| over.unit).filter(|unit| *unit != "year") else { return };
         let is_open = self.draft.granularity.is_none() && self.state.ranges.is_empty() && !self.has_time_group();

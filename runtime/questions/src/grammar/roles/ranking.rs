@@ -345,8 +345,8 @@ impl Reader<'_> {
         self.piece(text, format!("the {end} values"), 0.9);
     }
 
-    /// Returns the desired end of a number of rows, according to the conditions that select the rows: fewer rows with a
-    /// long delay are better.
+    /// Returns whether a high or a low number of rows is desired, according to the conditions that select the rows:
+    /// fewer rows with a long delay are better.
     fn desired_rows(&self, index: usize) -> Option<Desired> {
         if self.vocabulary.entry(index).aggregation != Some(Aggregation::Count) {
             return None;

@@ -190,7 +190,7 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// Returns the conditions that a row's time is in the window of a step.
+    /// Returns the conditions by which a row's time is in the window of a step.
     fn in_window(&self, fact: &'a Fact<'a>) -> Vec<SqlExpr<'a>> {
         let Some(window) = fact.period.window else { return Vec::new() };
         let (start, end, ty) = self.ends_of_step(fact);

@@ -69,10 +69,7 @@ const AREAS: &[(&str, &[&str])] = &[
         ],
     ),
     ("adapters", &["runtime/warehouse", "runtime/store/", "runtime/cache/", "runtime/results/", "runtime/traces/"]),
-    (
-        "questions",
-        &["runtime/questions/", "runtime/search/", "runtime/language-model/", "runtime/app/src/questions"],
-    ),
+    ("questions", &["runtime/questions/", "runtime/search/", "runtime/language-model/", "runtime/app/src/questions"]),
     ("use-cases", &["runtime/app/", "runtime/identity/", "runtime/channels/", "runtime/outgoing/"]),
     ("server", &["runtime/"]),
     ("tools", &["xtask/"]),

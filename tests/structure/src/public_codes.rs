@@ -87,14 +87,24 @@ impl PublicCodes {
     /// Adds the codes that a source gives to errors: in the arms of a match, and in implementations of `From`. Also adds
     /// the errors that other errors contain.
     pub fn add_matches(&mut self, source: &str, file: SourceFile<'_>) {
-        let kind = file.kind;
         let tokens = tokens(source);
         let outline = Outline::of(&tokens);
         let helpers = Helpers::of(&tokens, &outline, file, self);
+        self.add_arms(&tokens, &outline, &helpers, file.kind);
+        self.add_conversions(&tokens, &outline, &helpers, file.kind);
+        for (inner, outer) in inner_types(&tokens) {
+            self.outer.entry(inner).or_default().insert(outer);
+        }
+        for name in types_with_messages(&tokens) {
+            *self.with_messages.entry(name).or_default() += 1;
+        }
+    }
+
+    fn add_arms(&mut self, tokens: &[Token<'_>], outline: &Outline<'_>, helpers: &Helpers, kind: CodeKind) {
         let mut last = None;
-        for arrow in (0..tokens.len().saturating_sub(1)).filter(|at| is_arrow(&tokens, *at)) {
-            let pattern = pattern(&tokens, arrow);
-            let codes = self.codes_in(&tokens, arm_body(&tokens, arrow + 2), kind, &helpers);
+        for arrow in (0..tokens.len().saturating_sub(1)).filter(|at| is_arrow(tokens, *at)) {
+            let pattern = pattern(tokens, arrow);
+            let codes = self.codes_in(tokens, arm_body(tokens, arrow + 2), kind, helpers);
             let Some(first) = codes.first() else { continue };
             if pattern == [Token::Word("_")] {
                 self.others.extend(last.clone().map(|error| (error, first.clone())));
@@ -106,20 +116,18 @@ impl PublicCodes {
                 }
                 last = Some(error.clone());
                 let known = self.errors.entry((error, variant)).or_default();
-                codes.iter().for_each(|code| if !known.contains(code) { known.push(code.clone()) });
+                let new: Vec<String> = codes.iter().filter(|code| !known.contains(code)).cloned().collect();
+                known.extend(new);
             }
         }
-        for implementation in &outline.implementations {
-            let Some(error) = implementation.from.filter(|_| RESPONSES.contains(&implementation.target)) else { continue };
-            if let [code] = &self.codes_in(&tokens, implementation.body.clone(), kind, &helpers)[..] {
+    }
+
+    fn add_conversions(&mut self, tokens: &[Token<'_>], outline: &Outline<'_>, helpers: &Helpers, kind: CodeKind) {
+        for implementation in outline.implementations.iter().filter(|found| RESPONSES.contains(&found.target)) {
+            let Some(error) = implementation.from else { continue };
+            if let [code] = &self.codes_in(tokens, implementation.body.clone(), kind, helpers)[..] {
                 self.converted.insert(error.to_owned(), code.clone());
             }
-        }
-        for (inner, outer) in inner_types(&tokens) {
-            self.outer.entry(inner).or_default().insert(outer);
-        }
-        for name in types_with_messages(&tokens) {
-            *self.with_messages.entry(name).or_default() += 1;
         }
     }
 
@@ -150,7 +158,8 @@ impl PublicCodes {
         if let Some(code) = self.others.get(error).or_else(|| self.converted.get(error)) {
             return vec![code.clone()];
         }
-        let is_matched = self.errors.range((error.to_owned(), String::new())..).next().is_some_and(|((e, _), _)| e == error);
+        let is_matched =
+            self.errors.range((error.to_owned(), String::new())..).next().is_some_and(|((e, _), _)| e == error);
         let is_inner = depth > 0 && !is_matched && self.with_messages.contains_key(error);
         let outer = self.outer.get(error).filter(|_| is_inner);
         let mut codes: Vec<String> =
@@ -179,7 +188,9 @@ impl PublicCodes {
             [Token::Word("ErrorCode"), Token::Symbol(':'), Token::Symbol(':'), Token::Word(name)] => {
                 self.of_code(name, CodeKind::Interface)
             }
-            [Token::Word("Code"), Token::Symbol(':'), Token::Symbol(':'), Token::Word(name)] => self.of_code(name, kind),
+            [Token::Word("Code"), Token::Symbol(':'), Token::Symbol(':'), Token::Word(name)] => {
+                self.of_code(name, kind)
+            }
             _ => None,
         };
         tokens.windows(4).filter_map(code).collect()
@@ -367,7 +378,10 @@ mod tests {
         codes.add_matches("enum AError { A { reason: BReason } }", FILE);
         codes.add_matches("enum BReason { #[error(\"x\")] C }", FILE);
         assert_eq!(codes.of_error("BReason", "C").as_deref(), Some("CONFLICT"));
-        codes.add_matches("impl From<DError> for ErrorBody { fn from(d: DError) { ErrorBody::new(Code::Conflict, d) } }", FILE);
+        codes.add_matches(
+            "impl From<DError> for ErrorBody { fn from(d: DError) { ErrorBody::new(Code::Conflict, d) } }",
+            FILE,
+        );
         assert_eq!(codes.of_type("DError").as_deref(), Some("CONFLICT"));
         assert_eq!(codes.of_type("BReason"), None);
     }

@@ -14,6 +14,11 @@ use crate::tokens::Token;
 /// The number of tokens before and after a literal in which its code is searched for.
 const WINDOW: usize = 60;
 
+/// The largest number of functions from a text to the code, through their callers.
+const MAX_CALLERS: usize = 3;
+/// The largest number of codes of one text. A text with more codes is a part of many messages.
+const MAX_CODES: usize = 4;
+
 /// The source in which codes are searched for.
 pub(crate) struct TextCodes<'a, 's> {
     pub(crate) tokens: &'a [Token<'s>],
@@ -30,7 +35,30 @@ impl<'s> TextCodes<'_, 's> {
             let (error, variant) = declared_variant(self.tokens, at)?;
             return self.codes.of_error(error, variant);
         }
-        self.near(at).or_else(|| self.by_name(at)).or_else(|| self.around(at))
+        self.code_at(at, MAX_CALLERS)
+    }
+
+    /// Returns the code of the text or call at a token. `callers` is the number of callers that may lead to the code.
+    fn code_at(&self, at: usize, callers: usize) -> Option<String> {
+        let own = self.near(at).or_else(|| self.by_name(at)).or_else(|| self.around(at));
+        own.or_else(|| self.of_callers(at, callers))
+    }
+
+    /// Returns the codes of the calls of the function that contains a text, if the function is called in this source.
+    fn of_callers(&self, at: usize, callers: usize) -> Option<String> {
+        let callers = callers.checked_sub(1)?;
+        let function = self.outline.functions_around(at).find(|function| !function.is_closure)?;
+        let is_text = |token: &Token<'_>| matches!(token, Token::Word("String" | "str" | "Cow"));
+        if !self.tokens[function.returns.clone()].iter().any(is_text) {
+            return None;
+        }
+        let is_call = |at: &usize| {
+            self.tokens[*at] == Token::Word(function.name)
+                && self.tokens.get(at + 1) != Some(&Token::Symbol(':'))
+                && !matches!(self.tokens[..*at], [.., Token::Word("fn")])
+        };
+        let calls = (0..self.tokens.len()).filter(is_call).filter(|at| !function.body.contains(at));
+        joined(calls.filter_map(|call| self.code_at(call, callers)))
     }
 
     /// Returns the code of the statement, of a helper function that gets the text, or of the arm.
@@ -69,12 +97,8 @@ impl<'s> TextCodes<'_, 's> {
             return None;
         }
         let (name, end, is_constant) = binding(self.tokens, at)?;
-        let scope = if is_constant {
-            0..self.tokens.len()
-        } else {
-            end..block_end(self.tokens, end)
-        };
-        let mut codes: Vec<String> = Vec::new();
+        let scope = if is_constant { 0..self.tokens.len() } else { end..block_end(self.tokens, end) };
+        let mut codes = Vec::new();
         for used in scope.filter(|used| self.tokens[*used] == Token::Word(name)) {
             let is_binding = used > 0 && matches!(self.tokens[used - 1], Token::Word("let" | "const" | "static"));
             if is_binding && !is_constant {
@@ -82,12 +106,10 @@ impl<'s> TextCodes<'_, 's> {
             }
             let of_arm = || if is_constant { None } else { self.of_arm(used) };
             if !is_binding && let Some(code) = self.near(used).or_else(of_arm) {
-                codes.extend(code.split(", ").map(str::to_owned));
+                codes.push(code);
             }
         }
-        codes.sort();
-        codes.dedup();
-        (!codes.is_empty()).then(|| codes.join(", "))
+        joined(codes)
     }
 
     /// Returns the code of the arm, the function, or the type of the error that contain a text.
@@ -116,6 +138,15 @@ impl<'s> TextCodes<'_, 's> {
         let helper = self.helpers.code(function.name, function.body.start, self.kind);
         helper.or_else(|| self.tokens[function.returns.clone()].iter().find_map(of_error))
     }
+}
+
+/// Joins codes, each of which may be a list.
+fn joined(codes: impl IntoIterator<Item = String>) -> Option<String> {
+    let mut single: Vec<String> =
+        codes.into_iter().flat_map(|code| code.split(", ").map(str::to_owned).collect::<Vec<_>>()).collect();
+    single.sort();
+    single.dedup();
+    (1..=MAX_CODES).contains(&single.len()).then(|| single.join(", "))
 }
 
 /// Returns the name of the attribute that contains a token.

@@ -22,9 +22,8 @@ const INVARIANTS: [&str; 6] = ["expect", "panic", "unreachable", "assert", "asse
 /// Attributes whose texts are not messages. The help of the command line is listed on its own page.
 const ATTRIBUTES: [&str; 4] = ["allow", "expect", "arg", "command"];
 /// Functions and macros whose literals users see, even if a literal has only one word in lower case.
-const MESSAGES: [&str; 11] = [
-    "hint", "bail", "anyhow", "context", "println", "eprintln", "print", "print_error", "note", "reject", "problem",
-];
+const MESSAGES: [&str; 11] =
+    ["hint", "bail", "anyhow", "context", "println", "eprintln", "print", "print_error", "note", "reject", "problem"];
 /// The types whose constructors take messages.
 const MESSAGE_TYPES: [&str; 4] = ["ErrorBody", "ApiError", "Failure", "Diagnostic"];
 
@@ -59,15 +58,19 @@ pub(crate) fn is_sentence(text: &str) -> bool {
         let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
         word.len() > 1 && word.chars().all(|c| c.is_ascii_lowercase() || c == '\'' || c == '-')
     };
-    let is_statement = ["SELECT ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "ALTER ", "DROP ", "WITH ", "SET ", "HTTP/"]
-        .iter()
-        .any(|start| text.trim_start().starts_with(start));
+    let is_statement =
+        ["SELECT ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "ALTER ", "DROP ", "WITH ", "SET ", "HTTP/"]
+            .iter()
+            .any(|start| text.trim_start().starts_with(start));
     (text.split_whitespace().filter(is_word).count() >= 2 || is_imperative(text)) && !is_statement
 }
 
-/// Returns whether a literal begins with a capitalized word, has further words, and ends with a period: `Write 1.`
+/// Returns whether a literal begins with a capitalized word, has further words, and ends with a period or lists values:
+/// `Write 1.`, `Available names: {}`.
 fn is_imperative(text: &str) -> bool {
-    let Some((first, _)) = text.trim().strip_suffix('.').and_then(|text| text.split_once(' ')) else { return false };
+    let text = text.trim();
+    let is_complete = text.ends_with('.') || text.contains(": {");
+    let Some((first, _)) = text.split_once(' ').filter(|_| is_complete) else { return false };
     let rest = first.strip_prefix(|c: char| c.is_ascii_uppercase());
     rest.is_some_and(|rest| rest.len() > 1 && rest.chars().all(|c| c.is_ascii_lowercase()))
 }
@@ -156,16 +159,23 @@ mod tests {
     #[test]
     fn codes_of_helpers_names_and_types_are_found() {
         let helper = "fn no_cubes(text: &str) -> Diagnostic { Diagnostic::error(Code::NoCubes, text) }";
-        assert_eq!(found(&format!("{helper} fn f() {{ no_cubes(\"no cubes here\") }}")), one("no-cubes", "no cubes here"));
+        assert_eq!(
+            found(&format!("{helper} fn f() {{ no_cubes(\"no cubes here\") }}")),
+            one("no-cubes", "no cubes here")
+        );
         let source = "fn f() { let text = \"no cubes here\"; if x { y(); } Diagnostic::error(Code::NoCubes, text) }";
         assert_eq!(found(source), one("no-cubes", "no cubes here"));
         let source = "fn f() { let text = \"a label of it\"; g(text) } fn h(text: &str) { e(Code::NoCubes, text) }";
         assert_eq!(found(source), one("", "a label of it"));
         let source = "const HINT: &str = \"Add a cube.\"; fn f() { Diagnostic::error(Code::NoCubes, m).hint(HINT) }";
         assert_eq!(found(source), one("no-cubes", "Add a cube."));
-        let source = "match x { Y::Z => { log(1); let m = format!(\"no cubes here\"); g(Code::NoCubes, m) } A::B => d() }";
+        let source =
+            "match x { Y::Z => { log(1); let m = format!(\"no cubes here\"); g(Code::NoCubes, m) } A::B => d() }";
         assert_eq!(found(source), one("no-cubes", "no cubes here"));
-        assert_eq!(found("match x { Y::Z => g(Code::NoCubes), A::B => d(\"no cubes here\") }"), one("", "no cubes here"));
+        assert_eq!(
+            found("match x { Y::Z => g(Code::NoCubes), A::B => d(\"no cubes here\") }"),
+            one("", "no cubes here")
+        );
     }
 
     #[test]

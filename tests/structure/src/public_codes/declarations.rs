@@ -9,7 +9,8 @@ use crate::tokens::Token;
 pub(super) fn inner_types(tokens: &[Token<'_>]) -> Vec<(String, (String, String))> {
     let mut found = Vec::new();
     for at in 0..tokens.len() {
-        let (Token::Word(keyword @ ("enum" | "struct")), Some(Token::Word(name))) = (tokens[at], tokens.get(at + 1)) else {
+        let (Token::Word(keyword @ ("enum" | "struct")), Some(Token::Word(name))) = (tokens[at], tokens.get(at + 1))
+        else {
             continue;
         };
         let open = tokens[at..].iter().position(|token| matches!(token, Token::Symbol('{' | '(' | ';')));

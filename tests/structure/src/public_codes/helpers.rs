@@ -38,7 +38,12 @@ struct Helper {
 
 impl Helpers {
     /// Returns the helper functions of a source. `codes` has the names of all codes.
-    pub(crate) fn of(tokens: &[Token<'_>], outline: &Outline<'_>, file: SourceFile<'_>, codes: &PublicCodes) -> Helpers {
+    pub(crate) fn of(
+        tokens: &[Token<'_>],
+        outline: &Outline<'_>,
+        file: SourceFile<'_>,
+        codes: &PublicCodes,
+    ) -> Helpers {
         let SourceFile { owner, kind } = file;
         let mut helpers = Helpers { owner: owner.to_owned(), imports: imports(tokens), ..Helpers::default() };
         for function in outline.functions.iter().filter(|function| !SHARED_NAMES.contains(&function.name)) {
@@ -75,7 +80,13 @@ impl Helpers {
     }
 
     /// Returns the code of a function of the same crate that `source` imports, or calls by the name of its module.
-    pub(super) fn code_of_import(&self, name: &str, source: &Helpers, is_in_module: bool, kind: CodeKind) -> Option<String> {
+    pub(super) fn code_of_import(
+        &self,
+        name: &str,
+        source: &Helpers,
+        is_in_module: bool,
+        kind: CodeKind,
+    ) -> Option<String> {
         if !is_in_module && !source.imports.contains(name) {
             return None;
         }

@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "the shell of the tutorial needs the tools of the user")]
 
 mod answers;
+mod graphql_clients;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,15 +30,18 @@ struct Step {
 fn steps(markdown: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut lines = markdown.lines();
+    let mut is_followed = false;
     while let Some(line) = lines.next() {
         let Some(kind) = line.strip_prefix("```") else { continue };
         let block: String = lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
-        match (kind, steps.last_mut()) {
+        match (kind, steps.last_mut().filter(|_| is_followed)) {
             ("sh", _) => steps.push(Step { script: block, ..Step::default() }),
             ("text", Some(step)) => step.stdout = Some(block),
             ("stderr", Some(step)) => step.stderr.extend(block.lines().map(str::to_owned)),
             _ => {}
         }
+        // An output belongs to the block directly before it, which may be in another language.
+        is_followed = matches!(kind, "sh" | "text" | "stderr") && (kind == "sh" || is_followed);
     }
     steps
 }

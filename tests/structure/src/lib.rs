@@ -3,6 +3,7 @@
 //! In: the files of the workspace. Out: tokens, graphs of imports and language findings. Not here: the other crates of
 //! the workspace, so that these checks build in a second and can run first.
 
+pub mod asserted_messages;
 pub mod client_texts;
 pub mod documents;
 pub mod events;

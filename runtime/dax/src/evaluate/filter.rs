@@ -596,7 +596,7 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns whether the call turns current rows into pins that a filter by rows of this table replaces.
+    /// Returns whether the call turns current rows into pins, and a filter by rows of this table replaces these pins.
     fn is_fresh(&self, source: SourceTable, surroundings: &Surroundings) -> bool {
         let restricts = |pin: &Pin| {
             let reaches = |one: Expansion| self.model.join_paths(one.table).is_to_one(source.cube());

@@ -49,7 +49,7 @@ fn recorded_messages_are_listed() {
 }
 
 impl Listed {
-    /// Returns whether a text consists of the parts, in order, with values between them.
+    /// Returns whether a string consists of the parts, in order, with values between them.
     fn produces(&self, text: &str) -> bool {
         let text = &single_braces(text);
         let [first, rest @ ..] = &self.parts[..] else { return false };
@@ -87,7 +87,7 @@ fn entry(line: &str) -> Option<Listed> {
     }
 }
 
-/// Splits a text at its holes, such as `{name}`. `{{` and `}}` are braces.
+/// Splits a string at its holes, such as `{name}`. `{{` and `}}` are braces.
 fn parts(text: &str) -> Vec<String> {
     let text = text.replace("\\\"", "\"").replace("\\\\", "\\");
     let mut parts = vec![String::new()];

@@ -1,4 +1,4 @@
-//! The public code that belongs to a text of a source.
+//! The public code that belongs to a literal of a source.
 //!
 //! In: the tokens of a source, the place of a literal, and the public codes. Out: the code that users see beside the
 //! text; `None` if the source does not show one. The nearest evidence decides: the declaration of an error, the
@@ -14,9 +14,9 @@ use crate::tokens::Token;
 /// The number of tokens before and after a literal in which its code is searched for.
 const WINDOW: usize = 60;
 
-/// The largest number of functions from a text to the code, through their callers.
+/// The largest number of functions from a literal to the code, through their callers.
 const MAX_CALLERS: usize = 3;
-/// The largest number of codes of one text. A text with more codes is a part of many messages.
+/// The largest number of codes of one text. A literal with more codes is a part of many messages.
 const MAX_CODES: usize = 4;
 
 /// The source in which codes are searched for.
@@ -44,7 +44,7 @@ impl<'s> TextCodes<'_, 's> {
         own.or_else(|| self.of_callers(at, callers))
     }
 
-    /// Returns the codes of the calls of the function that contains a text, if the function is called in this source.
+    /// Returns the codes of the calls of the function that contains a literal, if the function is called in this source.
     fn of_callers(&self, at: usize, callers: usize) -> Option<String> {
         let callers = callers.checked_sub(1)?;
         let function = self.outline.functions_around(at).find(|function| !function.is_closure)?;
@@ -80,7 +80,7 @@ impl<'s> TextCodes<'_, 's> {
         }
     }
 
-    /// Returns the code of the calls around a text: of a helper function, or of a function of an error type.
+    /// Returns the code of the calls around a literal: of a helper function, or of a function of an error type.
     fn of_calls(&self, at: usize) -> Option<String> {
         calls(self.tokens, at).into_iter().find_map(|call| {
             let of_type = || match self.tokens[..call] {
@@ -91,7 +91,7 @@ impl<'s> TextCodes<'_, 's> {
         })
     }
 
-    /// Returns the code of the uses of a variable or constant that contains a text.
+    /// Returns the code of the uses of a variable or constant that contains a literal.
     fn by_name(&self, at: usize) -> Option<String> {
         if is_in_list(self.tokens, at) {
             return None;
@@ -112,7 +112,7 @@ impl<'s> TextCodes<'_, 's> {
         joined(codes)
     }
 
-    /// Returns the code of the arm, the function, or the type of the error that contain a text.
+    /// Returns the code of the arm, the function, or the type of the error that contain a literal.
     fn around(&self, at: usize) -> Option<String> {
         self.of_arm(at).or_else(|| self.of_function(at)).or_else(|| {
             let implementation = self.outline.implementation_around(at)?;
@@ -251,7 +251,7 @@ fn block_end(tokens: &[Token<'_>], end: usize) -> usize {
     at
 }
 
-/// Returns the name of the variable or constant whose value contains a text, the end of the declaration, and whether it
+/// Returns the name of the variable or constant whose value contains a literal, the end of the declaration, and whether it
 /// is a constant.
 fn binding<'s>(tokens: &[Token<'s>], at: usize) -> Option<(&'s str, usize, bool)> {
     let start = (at.saturating_sub(WINDOW)..at)

@@ -152,7 +152,7 @@ fn write_record(name: &str, schema: &Json, page: &mut String) {
     }
 }
 
-/// Returns a text in one line of a table.
+/// Returns a string in one line of a table.
 fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }

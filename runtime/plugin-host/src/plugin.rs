@@ -16,7 +16,7 @@ use wasmtime::Store;
 use crate::engine::Guest;
 use crate::health::Health;
 use crate::limits::CallLimits;
-use crate::manifest::{RequestedLimits, Capability};
+use crate::manifest::{Capability, RequestedLimits};
 use crate::monotonic_clock::MonotonicClock;
 use crate::role::{LinkedComponent, Role};
 use crate::signature::PublicKey;

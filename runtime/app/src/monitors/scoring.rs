@@ -207,7 +207,8 @@ impl MonitorService {
                 // While the expected step has no data, the newest step may still lack rows, so it is not evaluated
                 // either.
                 let last = if is_late { newest.earlier(1, granularity) } else { Some(newest) };
-                let Some(last) = last.filter(|last| !is_late || evaluated.is_none_or(|evaluated| *last > evaluated)) else {
+                let Some(last) = last.filter(|last| !is_late || evaluated.is_none_or(|evaluated| *last > evaluated))
+                else {
                     return Ok(none(Some(LATE)));
                 };
                 // After a pause of the monitor, at most `training_size` steps are evaluated.

@@ -279,7 +279,10 @@ fn cubes_over(snapshot: &Snapshot, models: &HashSet<&str>) -> HashSet<Span> {
 }
 
 /// Returns the names of the models to report.
-fn requested_models<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Result<HashSet<&'a str>, ProjectError> {
+fn requested_models<'a>(
+    definitions: &'a Definitions,
+    models: Option<&[String]>,
+) -> Result<HashSet<&'a str>, ProjectError> {
     let whole = definitions.models.iter().chain(&definitions.cyclic_models).map(|model| &*model.name.value);
     let names = whole.chain(definitions.broken_models.iter().map(|name| &*name.value));
     let Some(models) = models else { return Ok(names.collect()) };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use terrane_app::ports::plugins::PluginRole;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
-use terrane_plugin_host::manifest::{RequestedLimits, Capability};
+use terrane_plugin_host::manifest::{Capability, RequestedLimits};
 use terrane_plugin_host::signature::PublicKey;
 use terrane_plugin_host::{ConfigJson, Grants};
 

@@ -117,7 +117,10 @@ pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCh
 }
 
 /// Returns the checks of the tests of dimensions, cube by cube, without those of aliases.
-pub fn dimension_tests(model: &Model, profile: &DialectProfile) -> Vec<(DimensionClaim, Result<DataCheck, UncheckedClaim>)> {
+pub fn dimension_tests(
+    model: &Model,
+    profile: &DialectProfile,
+) -> Vec<(DimensionClaim, Result<DataCheck, UncheckedClaim>)> {
     let mut checks = Vec::new();
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
         let of_cube = OfCube { model, profile, cube };

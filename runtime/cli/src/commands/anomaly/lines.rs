@@ -2,7 +2,7 @@
 //!
 //! In: a run. Out: for each series its name, a line of its newest points, and a mark below each anomalous point.
 
-use terrane_app::anomaly::{AnomalyRun, ScoredSeries, Point};
+use terrane_app::anomaly::{AnomalyRun, Point, ScoredSeries};
 use terrane_app::domain::SeriesKey;
 use terrane_pictures::{Glyphs, sparkline};
 use terrane_wire::anomaly::time;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, ScoredSeries, Point, TRAINING_SIZE};
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, Point, ScoredSeries, TRAINING_SIZE};
 use terrane_app::domain::SeriesValue;
 use terrane_app::metadata;
 use terrane_app::query::RequestContext;

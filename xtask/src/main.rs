@@ -32,6 +32,8 @@ mod playground;
 mod process;
 mod python;
 mod schemathesis;
+#[cfg(test)]
+mod shown_commands;
 mod soak;
 mod spark;
 mod test;

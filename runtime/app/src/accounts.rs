@@ -30,7 +30,7 @@ use crate::ports::store::StoreError;
 use crate::ports::tokens::{Passwords, Randomness};
 use crate::security::{CredentialCache, Identity, RequestOrigin};
 
-/// The number of times that a change is tried if other changes of the same account conflict with it.
+/// The maximum number of attempts of a change that conflicts with other changes of the same account.
 const ATTEMPTS: usize = 4;
 
 /// The ports of the use cases.

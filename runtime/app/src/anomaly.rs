@@ -68,12 +68,12 @@ pub struct AnomalyRun {
     pub granularity: Granularity,
     pub time_dimension: Arc<str>,
     /// The series, ordered by the values of their dimensions.
-    pub series: Vec<JudgedSeries>,
+    pub series: Vec<ScoredSeries>,
 }
 
 /// One series with its points.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JudgedSeries {
+pub struct ScoredSeries {
     pub dimensions: SeriesKey,
     /// The number of values in the history that the points were scored against. Missing values do not count.
     pub history: usize,
@@ -205,13 +205,13 @@ impl AnomalyService {
         }
         let parts: Vec<Parts<'_>> = all.iter().map(|series| Parts::of(series, from, request.training_size)).collect();
         if !all.is_empty() && parts.iter().all(|parts| parts.points.is_empty()) {
-            return Err(AnomalyError::NothingToJudge { training_size: request.training_size });
+            return Err(AnomalyError::NothingToEvaluate { training_size: request.training_size });
         }
-        let judged: Vec<bool> = parts.iter().map(|parts| parts.known() >= detector.min_points as usize).collect();
+        let evaluated: Vec<bool> = parts.iter().map(|parts| parts.known() >= detector.min_points as usize).collect();
         let named = |series: &Series| -> SeriesKey {
             request.dimensions.iter().cloned().zip(series.key.iter().cloned()).collect()
         };
-        let chosen = all.iter().zip(&parts).zip(&judged).filter(|(_, is_judged)| **is_judged);
+        let chosen = all.iter().zip(&parts).zip(&evaluated).filter(|(_, is_evaluated)| **is_evaluated);
         let (keys, chosen): (Vec<&Series>, Vec<Parts<'_>>) =
             chosen.map(|((series, parts), _)| (series, *parts)).unzip();
         let detection = self.detect(context, request, &detector, &chosen).await.map_err(|error| match error {
@@ -222,11 +222,11 @@ impl AnomalyService {
             error => error.into(),
         })?;
         let asked = chosen.iter().flat_map(|parts| parts.points);
-        let mut found = asked.enumerate().map(|(index, point)| judged_point(*point, index, &detection, present));
-        let series = all.iter().zip(&parts).zip(&judged).map(|((series, parts), is_judged)| JudgedSeries {
+        let mut found = asked.enumerate().map(|(index, point)| scored_point(*point, index, &detection, present));
+        let series = all.iter().zip(&parts).zip(&evaluated).map(|((series, parts), is_evaluated)| ScoredSeries {
             dimensions: named(series),
             history: parts.known(),
-            points: if *is_judged { found.by_ref().take(parts.points.len()).collect() } else { Vec::new() },
+            points: if *is_evaluated { found.by_ref().take(parts.points.len()).collect() } else { Vec::new() },
         });
         let series = series.collect();
         let sensitivity = request.sensitivity.unwrap_or(detector.default_sensitivity);
@@ -386,7 +386,7 @@ fn query_range(request: &AnomalyRequest, from: Option<Bucket>) -> Result<Option<
     Ok((!is_open).then(|| DateRange::Between(start, request.to.clone())))
 }
 
-fn judged_point((at_ms, value): (i64, f64), index: usize, detection: &Detection, present: Bucket) -> Point {
+fn scored_point((at_ms, value): (i64, f64), index: usize, detection: &Detection, present: Bucket) -> Point {
     let number = |value: f64| Some(value).filter(|value| value.is_finite());
     Point {
         at_ms,

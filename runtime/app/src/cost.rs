@@ -61,7 +61,7 @@ pub enum HistoryError {
     Store(#[from] StoreError),
 }
 
-/// A record as its reader may see it.
+/// A record without the details that its reader may not see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisibleQuery {
     pub query: ExecutedQuery,

@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use terrane_compiler::diagnostic::{Code, Diagnostic, Span};
 use terrane_compiler::model::{CubeId, DimensionId, Model, Relationship};
-use terrane_compiler::sql::{Claim, DataCheck, DimensionClaim, Unmade, data_checks, dimension_tests};
+use terrane_compiler::sql::{Claim, DataCheck, DimensionClaim, UncheckedClaim, data_checks, dimension_tests};
 
 use crate::catalog::Snapshot;
 use crate::ports::warehouse::{Statement, Warehouse, WarehouseError, WarehouseErrorKind};
@@ -133,7 +133,7 @@ async fn run(
 }
 
 /// Returns a warning about a claim whose statement cannot be created.
-fn unchecked(model: &Model, (cube, span, error): &Unmade) -> Diagnostic {
+fn unchecked(model: &Model, (cube, span, error): &UncheckedClaim) -> Diagnostic {
     unread(model, *cube, span.clone(), &error.to_string(), None)
 }
 

@@ -118,8 +118,8 @@ impl DataTestService {
         self.ports.records.request_data_tests(&run, entry).await
     }
 
-    /// Returns a run as a caller may see it. Messages contain values of rows, so they are removed for callers from whom
-    /// policies or hooks may hide values.
+    /// Returns a run without the details that the caller may not see. Messages contain values of rows, so they are
+    /// removed for callers from whom policies or hooks may hide values.
     fn shown(&self, mut run: DataTestRun, request: &RequestContext) -> DataTestRun {
         let snapshot = self.ports.catalog.snapshot();
         let sees_rows =

@@ -308,7 +308,7 @@ impl<'a> Introspector<'a> {
     /// Finds the members that the warehouse refuses, with one probe per member. Records the types of the other members.
     async fn culprits(&mut self, cube: &Cube, problem: &Unread) -> Vec<Diagnostic> {
         if problem.is_unasked {
-            return vec![not_asked(cube, problem)];
+            return vec![unanswered(cube, problem)];
         }
         let probes = single_probes(self.model, cube.id, self.profile).unwrap_or_default();
         let (mut found, mut columns) = (Vec::new(), None);
@@ -321,7 +321,7 @@ impl<'a> Introspector<'a> {
                 Err(problem) => problem,
             };
             if problem.is_unasked {
-                found.push(not_asked(cube, &problem));
+                found.push(unanswered(cube, &problem));
                 break;
             }
             let Some(member) = probe.members.first() else { break };
@@ -385,7 +385,7 @@ pub(crate) fn without_excerpt(message: &str) -> &str {
     message.split("\n\nLINE ").next().unwrap_or_default()
 }
 
-fn not_asked(cube: &Cube, problem: &Unread) -> Diagnostic {
+fn unanswered(cube: &Cube, problem: &Unread) -> Diagnostic {
     let message = format!("the warehouse could not be asked about cube `{}`", cube.name);
     let diagnostic = Diagnostic::warning(NOT_ASKED, message).detail(problem.message.as_str());
     at_cube(diagnostic.hint("Reload the project when the warehouse responds.").about(Arc::clone(&cube.name)), cube)

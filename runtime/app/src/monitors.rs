@@ -109,13 +109,14 @@ pub struct SeenAlert {
     pub monitor: Arc<Monitor>,
 }
 
-/// A caller who moves an alert.
+/// A caller who changes the state of an alert.
 #[derive(Clone, Copy)]
-struct AlertMover<'a> {
+struct AlertActor<'a> {
     request: &'a RequestContext,
     /// The name that the alert shows for the caller.
     name: &'a Arc<str>,
-    /// The channel through which the caller moves the alert, for the audit log; `None` for a request with a credential.
+    /// The value `link` in the audit log if the caller follows a link of a message; `None` if the request has a
+    /// credential.
     via: Option<&'static str>,
 }
 
@@ -306,14 +307,14 @@ impl MonitorService {
     ) -> Result<SeenAlert, MonitorError> {
         let seen = self.alert(request, id).await?;
         precondition.check(seen.alert.version, false)?;
-        self.write_move(seen, step, AlertMover { request, name: &request.caller.user_id, via: None }).await
+        self.write_move(seen, step, AlertActor { request, name: &request.caller.user_id, via: None }).await
     }
 
     async fn write_move(
         &self,
         seen: SeenAlert,
         step: AlertMove,
-        mover: AlertMover<'_>,
+        mover: AlertActor<'_>,
     ) -> Result<SeenAlert, MonitorError> {
         let state = seen.alert.state;
         let moved = alerts::moved(&seen.alert, step, mover.name, self.ports.clock.now());
@@ -411,7 +412,7 @@ impl MonitorService {
     }
 }
 
-/// Returns a monitor as the caller may see it.
+/// Returns a monitor without the details that the caller may not see.
 fn shown(monitor: Monitor, identity: &Identity, request: &RequestContext) -> Monitor {
     if may_change(&monitor, identity, request) { monitor } else { without_targets(monitor) }
 }

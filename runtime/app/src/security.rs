@@ -97,7 +97,7 @@ pub enum AuthError {
 }
 
 impl AuthError {
-    /// Returns the reason as the log and the metrics name it.
+    /// Returns the name of the reason in the log and the metrics.
     pub fn reason(&self) -> &'static str {
         match self {
             AuthError::UnknownKey => "unknown key",

@@ -65,7 +65,7 @@ pub(crate) async fn locate(
                 inputs.registered.push(cube);
                 continue;
             }
-            Some(LookupAnswer::Unknown(message)) => not_asked(&cube, message),
+            Some(LookupAnswer::Unknown(message)) => unanswered(&cube, message),
             Some(LookupAnswer::Absent) | None => absent(&cube, &table),
         };
         diagnostics.push(diagnostic.at(cube.place()));
@@ -136,7 +136,7 @@ fn absent(cube: &RegisteredCube, table: &str) -> Diagnostic {
     )
 }
 
-fn not_asked(cube: &RegisteredCube, message: &str) -> Diagnostic {
+fn unanswered(cube: &RegisteredCube, message: &str) -> Diagnostic {
     let text = format!("the warehouse could not be asked about the table of cube `{}`", cube.name);
     let hint = "Reload the project when the warehouse responds.";
     Diagnostic::error(NOT_ASKED, text).detail(message).hint(hint).about(Arc::clone(&cube.name))

@@ -15,7 +15,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Checks a URL as far as that is possible without a DNS lookup.
+    /// Makes all checks of a URL that need no DNS lookup.
     pub(super) fn check(&self, url: &str) -> Result<(), ChannelError> {
         let checked = self.outgoing.endpoint(url).map(|_| ());
         checked.map_err(|error| ChannelError::Target { problem: error.to_string() })

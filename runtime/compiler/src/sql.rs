@@ -26,7 +26,7 @@ mod zone;
 pub use column_mistakes::{COLUMN_MISMATCH, TypeMismatch, column_mistakes, dimension_mismatch};
 pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};
-pub use data_check::{Claim, DataCheck, DimensionClaim, FOUND_KEYS, Unmade, data_checks, dimension_tests};
+pub use data_check::{Claim, DataCheck, DimensionClaim, FOUND_KEYS, UncheckedClaim, data_checks, dimension_tests};
 pub(crate) use determinism::is_changing;
 pub use determinism::is_deterministic;
 pub(crate) use expression::collates;

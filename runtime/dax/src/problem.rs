@@ -67,7 +67,7 @@ pub enum ColumnProposal {
     Aggregate(&'static str),
 }
 
-/// The form of an expression, as messages name it.
+/// The form of an expression, for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpressionForm {
     Scalar,

@@ -82,7 +82,7 @@ impl Random {
         ((z ^ (z >> 31)) % bound as u64) as usize
     }
 
-    /// Returns the index of a random character, or the index of the end.
+    /// Returns a random index from 0 to the number of characters.
     fn place(&mut self, characters: &[char]) -> usize {
         self.below(characters.len() + 1)
     }

@@ -9,7 +9,7 @@ use terrane_wire::{ErrorBody, FieldError, query};
 
 use crate::Subject;
 
-/// A refusal as a client sees it, and the names that it is about.
+/// The error that a client receives for a refused query, and the names to which it refers.
 #[derive(Debug, Clone)]
 pub struct Refusal {
     pub body: ErrorBody,

@@ -12,7 +12,7 @@ use terrane_compiler::model::DimensionType;
 use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_wire::json::{Numbers, write_rows};
 
-/// Rows as a client sees them.
+/// The rows that a client receives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rows {
     pub columns: Vec<String>,

@@ -34,7 +34,7 @@ pub enum Mismatch {
     Answered { expected_code: String, rows: u64 },
     /// The query was refused instead of returning rows.
     Refused(Box<Refusal>),
-    /// The query was refused for another reason than expected.
+    /// The query was refused, but not for the expected reason.
     OtherRefusal { expected_code: String, expected_text: Option<String>, actual: Box<Refusal> },
     /// The statement of the case failed.
     Sql(WarehouseError),
@@ -107,7 +107,7 @@ pub(crate) fn by_hand(sql: &str) -> Statement<'_> {
     Statement::plain(sql.trim().trim_end_matches(';'))
 }
 
-/// Returns a mismatch if a refusal has another code than `code`, or its message does not contain `contains`.
+/// Returns a mismatch if the code of a refusal is not `code`, or its message does not contain `contains`.
 pub(crate) fn other_refusal(refusal: Refusal, code: &str, contains: Option<&str>) -> Option<Mismatch> {
     let has_text = contains.is_none_or(|text| refusal.body.message.contains(text));
     if refusal.body.code.as_str() == code && has_text {

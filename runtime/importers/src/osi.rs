@@ -80,7 +80,7 @@ impl<'m> Writer<'m> {
     fn report_closed(&mut self) {
         for cube in self.model.cubes.iter().filter(|cube| !cube.public) {
             let Some(span) = cube.span.clone() else { continue };
-            let what = format!("cube `{}` is not exported: queries can't name it", cube.name);
+            let what = format!("cube `{}` is not exported: queries cannot name it", cube.name);
             self.findings.push(left_out(span, what, PRIVATE_CURE));
         }
         for policy in &self.model.policies {
@@ -125,7 +125,7 @@ impl<'m> Writer<'m> {
     fn field(&mut self, cube: &'m Cube, dimension: &'m Dimension) -> Option<Yaml> {
         let presentation = &dimension.presentation;
         if presentation.is_private {
-            let what = format!("dimension `{}.{}` is not exported: queries can't name it", cube.name, dimension.name);
+            let what = format!("dimension `{}.{}` is not exported: queries cannot name it", cube.name, dimension.name);
             let span = dimension.span.clone();
             self.findings.extend(span.map(|span| left_out(span, what, PRIVATE_CURE)));
             return None;
@@ -191,7 +191,7 @@ impl<'m> Writer<'m> {
             for measure in &cube.measures {
                 if measure.presentation.is_private {
                     let what =
-                        format!("measure `{}.{}` is not exported: queries can't name it", cube.name, measure.name);
+                        format!("measure `{}.{}` is not exported: queries cannot name it", cube.name, measure.name);
                     self.findings.extend(measure.span.clone().map(|span| left_out(span, what, PRIVATE_CURE)));
                     continue;
                 }

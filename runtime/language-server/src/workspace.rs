@@ -1,8 +1,8 @@
 //! One project with the unsaved content of its files, and the analysis of both.
 //!
 //! In: the files of a port, and the contents that an editor sends. Out: diagnostics, and an [`Analysis`] for the
-//! features. While a file is not valid YAML, the analysis uses the last valid content of the file, so that completion
-//! works while the author types, and hover works in other files. Other programs may change files that are not open:
+//! features. While a file is not valid YAML, the analysis uses the last valid content of the file. So completion works
+//! while the author types, and hover works in other files. Other programs may change files that are not open:
 //! [`Workspace::refresh`] compares them with the disk. Not here: messages.
 
 use std::collections::BTreeMap;

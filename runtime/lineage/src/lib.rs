@@ -6,9 +6,9 @@
 //! the reason. Not here: queries to the warehouse for columns, JSON.
 //!
 //! An edge leads from a node to a node that reads it. The node of a model or a cube represents its rows. Columns that
-//! filter, join or order the rows have edges to this node, and edges with the use `Rows` lead from this node to the
-//! columns of the model or the members of the cube. A policy's row filter has edges to the rows of its cube and to the
-//! policy. No edge leads from a policy.
+//! filter, join or order the rows have edges to this node. Edges with the use `Rows` lead from it to the columns of the
+//! model or the members of the cube. A policy's row filter has edges to the rows of its cube and to the policy. No edge
+//! leads from a policy.
 
 mod build;
 pub mod graph;

@@ -33,7 +33,7 @@ pub const MAX_BODY_BYTES: usize = 64 * 1_024;
 pub const TIMEOUT: Duration = Duration::from_secs(5);
 const OK: u16 = 200;
 
-/// A URL that was checked as far as that is possible without a DNS lookup.
+/// A URL that passed all checks that need no DNS lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(Url);
 

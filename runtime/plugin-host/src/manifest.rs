@@ -30,7 +30,7 @@ pub struct Manifest {
     pub api: String,
     /// The capabilities that the plugin requests and the operator may grant.
     pub capabilities: Vec<Capability>,
-    pub limits: AskedLimits,
+    pub limits: RequestedLimits,
 }
 
 /// A capability that an operator may grant in addition to the log, which every plugin has.
@@ -58,10 +58,10 @@ impl Capability {
     }
 }
 
-/// Limits that an author or an operator sets. If both set a limit, the smaller one applies. The limit of the memory
-/// never exceeds the host's own.
+/// Limits of a plugin that its author or the operator sets. If both set a limit, the smaller one applies. The memory
+/// limit cannot exceed that of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AskedLimits {
+pub struct RequestedLimits {
     /// The limit of the processor time of a call, in milliseconds.
     pub time_ms: Option<u64>,
     /// The limit of the fuel of a call.
@@ -138,7 +138,7 @@ impl Manifest {
             check(key, "0", limit != Some(0), "1 or more")?;
         }
         let LimitsText { time_ms, fuel, memory_mb } = limits;
-        let limits = AskedLimits { time_ms, fuel, memory_mb };
+        let limits = RequestedLimits { time_ms, fuel, memory_mb };
         Ok(Manifest { id, version, display_name, roles, api, capabilities, limits })
     }
 
@@ -261,7 +261,7 @@ mod tests {
         let manifest = Manifest::parse(TEXT).unwrap();
         assert_eq!((manifest.id.as_str(), manifest.roles.as_slice()), ("policy-region", &[PluginRole::Governance][..]));
         assert_eq!(manifest.capabilities, [Capability::Memo]);
-        assert_eq!(manifest.limits, AskedLimits { time_ms: Some(5), ..AskedLimits::default() });
+        assert_eq!(manifest.limits, RequestedLimits { time_ms: Some(5), ..RequestedLimits::default() });
         for (from, to, words) in [
             ("policy-region", "Policy", "`id` is `Policy`"),
             ("1.2.0", "1.2", "`version` is `1.2`"),

@@ -16,7 +16,7 @@ use wasmtime::Store;
 use crate::engine::Guest;
 use crate::health::Health;
 use crate::limits::CallLimits;
-use crate::manifest::{AskedLimits, Capability};
+use crate::manifest::{Capability, RequestedLimits};
 use crate::monotonic_clock::MonotonicClock;
 use crate::role::{LinkedComponent, Role};
 use crate::signature::PublicKey;
@@ -41,7 +41,7 @@ pub struct PluginSettings {
     pub is_monitored: bool,
     pub grants: Grants,
     /// The limits that replace the defaults of the role.
-    pub limits: AskedLimits,
+    pub limits: RequestedLimits,
 }
 
 impl PluginSettings {
@@ -58,7 +58,7 @@ impl PluginSettings {
             is_required: false,
             is_monitored: false,
             grants: Grants::default(),
-            limits: AskedLimits::default(),
+            limits: RequestedLimits::default(),
         }
     }
 }

@@ -63,7 +63,7 @@ pub(crate) enum Day {
     OfMonth(i8, i8),
 }
 
-/// Returns the day that a word such as `03.05.2024` or `3.5.` is, if the language writes dates with points.
+/// Parses a day such as `03.05.2024` or `3.5.`. Returns `None` if the language does not write dates with points.
 pub(crate) fn day(word: &str, language: &Language) -> Option<Day> {
     if !language.has_dates_with_points() {
         return None;

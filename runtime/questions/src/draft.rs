@@ -16,7 +16,7 @@ pub struct Draft {
     pub filters: Vec<DraftFilter>,
     pub segments: Vec<Arc<str>>,
     pub range: Option<DraftRange>,
-    /// The first and the last day of a range of time that is left out.
+    /// The first and the last day of an excluded range of time.
     pub excluded: Option<(Arc<str>, Arc<str>)>,
     /// The time dimension that the question names; `None` for the primary time dimension of the cube.
     pub time: Option<Arc<str>>,
@@ -53,7 +53,7 @@ pub enum DraftValue {
     Boolean(bool),
 }
 
-/// A range of time that limits the rows, or that they are compared with.
+/// A range of time that limits the rows, or with which they are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DraftRange {
     /// Words that a query accepts, such as `last 7 days` or `2024-Q3`.
@@ -153,8 +153,9 @@ pub struct Lookup {
     pub spellings: Vec<String>,
     /// The spellings of the single words, which are looked up if no value contains the words together.
     pub parts: Vec<String>,
-    /// Parts of the single words that remain after a typing mistake. They are looked up if no value contains a word; a
-    /// value that contains a part counts only if it also [is spelled similarly](Self::is_misspelled).
+    /// Parts of the single words, to find values despite a typing mistake. They are looked up if no value contains a
+    /// whole word. A value that contains a part is accepted only if it also [is spelled
+    /// similarly](Self::is_misspelled).
     pub fragments: Vec<String>,
 }
 

@@ -326,7 +326,7 @@ impl Vocabulary {
     }
 
     /// Returns whether some stems are the name, the title or a synonym of a member in any order. The name of its cube
-    /// before its own name is none of them.
+    /// before its own name does not count.
     pub(crate) fn is_own_name(&self, member: usize, stems: &[&str], language: &Language) -> bool {
         let sorted = |mut stems: Vec<String>| {
             stems.sort_unstable();
@@ -386,7 +386,7 @@ impl Vocabulary {
         members
     }
 
-    /// Returns the known stem of which a short word in lower case is a form with a typing mistake.
+    /// Returns the known stem of a short word in lower case that has a typing mistake.
     pub(crate) fn corrected_form(&self, word: &str, language: &Language) -> Option<&str> {
         nearest_form(word, language, self.by_stem.keys().map(String::as_str))
     }

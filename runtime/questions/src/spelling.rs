@@ -62,8 +62,8 @@ pub(crate) fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> O
     }
 }
 
-/// Returns the known stem of which a word in lower case is a form with a typing mistake, if there is exactly one:
-/// `fine` for `fnies`. Letters are swapped, or in longer words one letter is missing or additional.
+/// Returns the known stem of a word in lower case that has a typing mistake, if there is exactly one: `fine` for
+/// `fnies`. Letters are swapped, or in longer words one letter is missing or additional.
 pub(crate) fn nearest_form<'w>(
     word: &str,
     language: &Language,

@@ -108,7 +108,7 @@ pub(crate) fn range(tokens: &[Token], calendar: Calendar<'_>, before: Option<i16
     Some(FoundTime { year: found.year, is_dated: year.is_none(), ..of_span(length, span) })
 }
 
-/// Returns the last period of a unit that is complete if the data ends with a day, in the words of queries.
+/// Returns the last period of a unit that ends on or before the day `newest`, in the notation of queries.
 pub(crate) fn newest_complete(newest: Date, unit: &str) -> Option<String> {
     let next = newest.tomorrow().ok()?;
     let quarter_of = |month: i8| (month - 1) / 3;

@@ -5,6 +5,8 @@
 //! errors of bodies, callers and a busy server. Not here: names of the served project.
 
 mod doc;
+#[cfg(test)]
+mod record_reference;
 
 pub(crate) use doc::{Compression, Content, Doc, Parameter, ParameterKind, ParameterPlace, RequestBody, ResponseDoc};
 

@@ -1,10 +1,10 @@
 //! The state as text, for backups and for moving it to a database of either engine.
 //!
 //! JSON lines: a header with the versions and the number of rows of each table, the rows, and the SHA-256 of all lines
-//! before the last. Rows contain the hashes of keys and passwords, so a dump must stay secret. The dump omits data that
-//! belongs to one database and its processes (`server_starts`, `server_secrets`, `leases`, `data_versions`, `jobs`,
-//! `executed_queries`, `budget_*`, `profiles`, `data_test_runs`), and the state of tables that servers can build again
-//! (`preagg_*`).
+//! before the last. Rows contain the hashes of keys and passwords, so a dump must stay secret. The dump omits data of
+//! one database and its processes: `server_starts`, `server_secrets`, `leases`, `data_versions`, `jobs`,
+//! `executed_queries`, `budget_*`, `profiles` and `data_test_runs`. It also omits the state of tables that servers can
+//! rebuild (`preagg_*`).
 
 mod restore;
 mod write;

@@ -31,7 +31,7 @@ impl TerminalText {
 
     /// Removes unsafe characters, and characters that are invisible or change the direction of text: zero-width
     /// characters, direction marks, byte order marks and tags. Use it for text that an adversary writes, such as a
-    /// plugin's log. Because these characters are removed and not replaced, they cannot split a word that is to be
+    /// plugin's log. These characters are removed and not replaced, so that they cannot split a word that must be
     /// masked.
     pub fn visible(text: &str) -> Self {
         TerminalText(text.chars().filter(|c| !is_unsafe(*c) && !is_invisible(*c)).collect())

@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(schema.field(0).data_type(), &DataType::Decimal128(38, 2));
         assert!(batches.iter().all(|batch| batch.schema() == schema));
         let error = columns.convert_all(&[batch(vec!["one"])]).unwrap_err();
-        assert_eq!(error.message, "`one` is not a decimal");
+        assert!(error.message.contains("`one`"), "{}", error.message);
         let (schema, batches) = columns.convert_all(&[]).unwrap();
         assert_eq!((schema.field(0).data_type(), batches.len()), (&decimals::NOMINAL, 0));
     }

@@ -37,8 +37,8 @@ impl Listed {
     }
 }
 
-/// Returns the plan that lists the tables and views of a database, or of the current database. The entries may have
-/// other names than `name`, because not every server can limit the list to it.
+/// Returns the plan that lists the tables and views of a database, or of the current database. Entries may have names
+/// other than `name`, because not every server can restrict the list to one name.
 pub(crate) fn list_tables(database: &[&str], name: Option<&str>) -> Plan {
     let db_name = (!database.is_empty()).then(|| quoted(database));
     let pattern = name.filter(|name| is_plain(name)).map(str::to_owned);

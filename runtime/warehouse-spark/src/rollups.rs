@@ -26,7 +26,7 @@ const ATTEMPTS: u32 = 3;
 
 /// Builds tables with the privileges of the URL's user.
 pub(crate) struct SparkRollups {
-    /// The sessions of queries, which must find the tables.
+    /// The sessions that run queries. A new table is complete only when these sessions can read it.
     readers: Pool,
     writers: Arc<Writers>,
     place: RollupPlace,

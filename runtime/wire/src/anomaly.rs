@@ -124,7 +124,7 @@ impl<'a> AnomalyRun<'a> {
 }
 
 impl<'a> Series<'a> {
-    fn new(series: &'a anomaly::JudgedSeries, granularity: Granularity) -> Self {
+    fn new(series: &'a anomaly::ScoredSeries, granularity: Granularity) -> Self {
         let point = |point: &anomaly::Point| Point {
             time: time(point.at_ms, granularity),
             value: point.value,

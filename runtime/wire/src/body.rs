@@ -1,8 +1,8 @@
 //! Parses a body as JSON and refuses repeated keys.
 //!
 //! In: bytes within the limit of size. Out: a value with at most 127 levels of nesting, or a [`FieldError`]. If an
-//! object repeated a key, this parser would use the last value and a proxy that inspects bodies might use the first, so
-//! that a caller could evade the proxy's check. Not here: the meaning of the fields.
+//! object repeats a key, this parser could use the last value, and a proxy that inspects bodies the first. A caller
+//! could then evade the proxy's check. Not here: the meaning of the fields.
 
 use std::cell::Cell;
 use std::collections::HashSet;

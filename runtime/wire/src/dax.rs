@@ -396,7 +396,7 @@ pub fn completions(query: &str, items: Vec<Completion>) -> DaxCompletions {
     DaxCompletions { items: items.collect() }
 }
 
-/// Returns the tables and metrics that the caller may see, with the lines about their governance.
+/// Returns the tables and metrics that the caller may see, with their notes about certifications and terms.
 pub fn cubes<'m>(access: &'m Access<'m>, notes: &ArtifactNotes) -> DaxCubes<'m> {
     let model = access.model();
     let metrics = listing::metrics(access).into_iter().map(|id| {

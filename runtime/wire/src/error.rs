@@ -436,8 +436,8 @@ fn from_query(error: QueryError, is_admin: bool) -> ErrorBody {
     }
 }
 
-/// Returns the use of pre-aggregations by facts, as answers and explanations show it. Misses that policies cause are
-/// included if `is_admin` is true.
+/// Returns the use of pre-aggregations by facts, in the format of answers and explanations. Misses that policies cause
+/// are included if `is_admin` is true.
 fn pre_aggregations(facts: &[FactMatch], is_admin: bool) -> Json {
     let facts: Vec<FactPreAggregation<'_>> = facts.iter().map(|fact| FactPreAggregation::new(fact, is_admin)).collect();
     // Strings, numbers and lists always serialize.

@@ -294,7 +294,7 @@ fn metric<'m>(access: &'m Access<'m>, badges: &Badges, metric: &'m model::Metric
     }
 }
 
-/// Returns the type of a metric, as metadata show it.
+/// Returns the name of a metric's type in the metadata.
 pub fn metric_type(kind: MetricKind) -> &'static str {
     match kind {
         MetricKind::Simple => "simple",
@@ -303,7 +303,7 @@ pub fn metric_type(kind: MetricKind) -> &'static str {
     }
 }
 
-/// Returns the type of a measure, as metadata show it.
+/// Returns the name of a measure's type in the metadata.
 pub fn measure_type(kind: &MeasureKind) -> &'static str {
     match kind {
         MeasureKind::Number(_) => "number",

@@ -15,7 +15,7 @@ pub(crate) struct FactPreAggregation<'a> {
     cube: &'a str,
     /// Null if the rows of the cube are read.
     served_by: Option<ServedBy<'a>>,
-    /// The pre-aggregations that do not serve it, the nearest first.
+    /// The pre-aggregations that do not serve it. Those that meet the most conditions come first.
     misses: Vec<PreAggregationMiss<'a>>,
 }
 

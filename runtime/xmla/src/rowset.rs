@@ -66,7 +66,7 @@ pub enum Match {
 pub struct Field {
     pub name: &'static str,
     pub ty: ColumnType,
-    /// The comparison if rows can be restricted by this field. `None` if the rowset does not announce a restriction.
+    /// The comparison by which a request can restrict the rows by this field; `None` if it cannot.
     pub restriction: Option<Match>,
 }
 

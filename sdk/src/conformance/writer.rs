@@ -1,7 +1,7 @@
 //! Fills in a profile's templates by the same rules as the host's printer.
 //!
-//! In: operators, values, names. Out: SQL. Like the host, the writer puts an argument into parentheses, except if the
-//! argument is an atom or a call, or if the template encloses the argument in parentheses or commas.
+//! In: operators, values, names. Out: SQL. Like the host, the writer puts an argument into parentheses. It omits them
+//! if the argument is an atom or a call, or if the template encloses the argument in parentheses or commas.
 
 use crate::dialect::{Feature, LimitStyle, NullOrder, Op, Profile, TimeTemplate};
 use crate::{Granularity, LogicalType};

@@ -253,7 +253,8 @@ fn table_name(cube: &Cube, is_plain: bool) -> String {
     with_schema(&format!("{SCHEMA}\"{}\"", cube.table.replace('"', "\"\"")), is_plain)
 }
 
-/// Returns the served cubes: those of `rows` with failing members, and derived cubes with the rows of their origins.
+/// Returns the served cubes: the cubes of `rows` with added members whose SQL fails, and the derived cubes with the
+/// rows of their base cubes.
 fn with_attack_members(rows: &World, origins: &World, derived: &[Derived]) -> World {
     let mut world = rows.clone();
     world.policies = origins.policies.clone();

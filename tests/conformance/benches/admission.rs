@@ -1,8 +1,8 @@
 //! Measures the cost of authenticating a caller and of securing a query.
 //!
-//! Runs `POST /api/v1/query/sql` through the whole edge without sockets, over a real state database with a warm cache,
-//! for an anonymous caller, an API key, an HS256 token, and each of them with every rate limit enabled. Then runs the
-//! compiler alone, without policies and with a row filter and a mask. Budget: a key or a token and the policies
+//! Runs `POST /api/v1/query/sql` through the whole edge without sockets, over a real state database with a warm cache.
+//! The callers are anonymous, or have an API key or an HS256 token; each runs with and without rate limits. Then runs
+//! the compiler alone, without policies and with a row filter and a mask. Budget: a key or a token and the policies
 //! together add less than 100 µs to a request. The result of a credential lookup is cached for two seconds, so almost
 //! every request of a busy key takes as long as here.
 

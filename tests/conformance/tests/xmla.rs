@@ -430,7 +430,7 @@ async fn rowsets_are_queried_by_statements_too() {
     let ranged = rows(&post(&edge, &execute_body(distinct, range)).await, "ExecuteResponse");
     assert_eq!(ranged, expected[1..3]);
     let (_, message) = fault(&post(&edge, &execute_body("SELECT x FROM $SYSTEM.MDSCHEMA_CUBES", "")).await);
-    assert_eq!(message, "MDSCHEMA_CUBES has no column `x`");
+    assert!(message.contains("MDSCHEMA_CUBES") && message.contains("`x`"), "{message}");
 }
 
 #[tokio::test]
@@ -438,7 +438,9 @@ async fn problems_are_faults_with_their_place() {
     let edge = world().edge();
     let (code, message) = fault(&post(&edge, &execute_body("EVALUATE ordrs", "")).await);
     assert_eq!(code, "XMLAnalysisError.0xc10e0002");
-    assert_eq!(message, "line 1, column 10: unknown table or variable `ordrs`. Did you mean `orders`?");
+    assert!(message.starts_with("line 1, column 10: "), "{message}");
+    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    assert_eq!(names, ["ordrs", "orders"], "{message}");
     let (_, message) = fault(&post(&edge, &execute_body("SELECT {[Measures].[count]} ON 0 FROM [orders]", "")).await);
     assert!(message.starts_with("MDX is not supported"), "{message}");
     for body in [

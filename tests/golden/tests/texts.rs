@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use terrane_structure_tests::client_texts::{ClientLanguage, client_texts};
 use terrane_structure_tests::events::{LogEvent, audit_events, log_events, reasons};
-use terrane_structure_tests::public_codes::{CodeKind, PublicCodes};
+use terrane_structure_tests::public_codes::{CodeKind, PublicCodes, SourceFile};
 use terrane_structure_tests::sources::{Crate, crates, read, root, shown};
 use terrane_structure_tests::texts::{Text, texts};
 
@@ -51,7 +51,7 @@ const AUDIT_HEADER: &str = "\
 
 /// The areas, each with the paths of its sources. A file belongs to the first area that matches.
 const AREAS: &[(&str, &[&str])] = &[
-    ("command-line", &["runtime/cli/", "runtime/terminal/"]),
+    ("command-line", &["runtime/cli/", "runtime/terminal/", "runtime/pictures/"]),
     ("dax", &["runtime/dax/", "runtime/app/src/dax", "runtime/xmla/"]),
     ("graphql", &["runtime/graphql/"]),
     ("plugins", &["runtime/plugin-", "runtime/app/src/ports/plugins", "runtime/app/src/plugins", "sdk/", "plugins/"]),
@@ -65,10 +65,14 @@ const AREAS: &[(&str, &[&str])] = &[
             "runtime/expectations/",
             "runtime/lineage/",
             "runtime/codegen/",
+            "runtime/language-server/",
         ],
     ),
-    ("adapters", &["runtime/warehouse/", "runtime/store/", "runtime/cache/", "runtime/results/", "runtime/traces/"]),
+    ("adapters", &["runtime/warehouse", "runtime/store/", "runtime/cache/", "runtime/results/", "runtime/traces/"]),
+    ("questions", &["runtime/questions/", "runtime/search/", "runtime/language-model/", "runtime/app/src/questions"]),
+    ("use-cases", &["runtime/app/", "runtime/identity/", "runtime/channels/", "runtime/outgoing/"]),
     ("server", &["runtime/"]),
+    ("tools", &["xtask/"]),
 ];
 
 #[test]
@@ -102,14 +106,13 @@ fn assert_current(lists: impl IntoIterator<Item = (&'static str, String)>) {
 /// Returns the list of each area, by the area's name.
 fn lists() -> BTreeMap<&'static str, String> {
     let mut lists: BTreeMap<_, String> = AREAS.iter().map(|(area, _)| (*area, HEADER.to_owned())).collect();
-    let sources = crates(&["runtime", "sdk", "plugins"]);
+    let sources = crates(&["runtime", "sdk", "plugins", "xtask"]);
     let codes = codes(&sources);
-    for file in sources.into_iter().flat_map(|source| source.files).filter(|file| is_product(file)) {
-        let name = shown(&file);
+    for (owner, file) in files(&sources) {
+        let name = shown(file);
         let Some(list) = area(&name).and_then(|area| lists.get_mut(area)) else { continue };
-        let is_interface = INTERFACE.iter().any(|folder| name.starts_with(folder));
-        let kind = if is_interface { CodeKind::Interface } else { CodeKind::Diagnostic };
-        push_texts(list, &name, texts(&read(&file), kind, &codes));
+        let source = read(file);
+        push_texts(list, &name, texts(&source, SourceFile { owner, kind: kind(&name, &source) }, &codes));
     }
     lists
 }
@@ -118,10 +121,34 @@ fn lists() -> BTreeMap<&'static str, String> {
 fn codes(sources: &[Crate]) -> PublicCodes {
     let [interface, diagnostics] = CODE_FILES.map(|file| read(&root().join(file)));
     let mut codes = PublicCodes::declared(&interface, &diagnostics);
-    for file in sources.iter().flat_map(|source| &source.files).filter(|file| is_product(file)) {
-        codes.add_matches(&read(file));
+    for (owner, file) in files(sources) {
+        let source = read(file);
+        codes.add_helpers(&source, SourceFile { owner, kind: kind(&shown(file), &source) });
+    }
+    for (owner, file) in files(sources) {
+        let source = read(file);
+        codes.add_matches(&source, SourceFile { owner, kind: kind(&shown(file), &source) });
     }
     codes
+}
+
+/// Returns the files of the product, each with the folder of its crate.
+fn files(sources: &[Crate]) -> impl Iterator<Item = (&str, &PathBuf)> {
+    let files = sources.iter().flat_map(|source| source.files.iter().map(|file| (&*source.folder, file)));
+    files.filter(|(_, file)| is_product(file))
+}
+
+/// Returns the kind of `Code::…` in a file, by its folder and by the import of `Code`.
+fn kind(name: &str, source: &str) -> CodeKind {
+    let is_interface = INTERFACE.iter().any(|folder| name.starts_with(folder));
+    let imports = source.split("use ").filter_map(|import| import.split_once(';')).map(|(import, _)| import);
+    let is_code = |word: &str| word == "Code";
+    let mut imports = imports.filter(|import| import.split(|c: char| !c.is_alphanumeric()).any(is_code));
+    if is_interface || imports.any(|import| import.starts_with("terrane_wire")) {
+        CodeKind::Interface
+    } else {
+        CodeKind::Diagnostic
+    }
 }
 
 /// Returns the texts of the client packages.
@@ -208,9 +235,20 @@ fn area(file: &str) -> Option<&'static str> {
     AREAS.iter().find(|(_, paths)| paths.iter().any(|path| file.starts_with(path))).map(|(area, _)| *area)
 }
 
-/// Parts of the paths of files without messages:  tests, keywords of dialects, and cases of the SDK.
-const LEFT_OUT: [&str; 7] =
-    ["/tests/", "/benches/", "/examples/", "/tests.rs", "/documented.rs", "plugins/dialect-", "sdk/src/conformance"];
+/// Parts of the paths of files without messages: tests, keywords of dialects, and cases of the SDK.
+const LEFT_OUT: [&str; 11] = [
+    "/tests/",
+    "/benches/",
+    "/examples/",
+    "/tests.rs",
+    "/documented.rs",
+    "/reference.rs",
+    "/record_reference.rs",
+    "xtask/src/manifests.rs",
+    "xtask/src/shown_commands.rs",
+    "plugins/dialect-",
+    "sdk/src/conformance",
+];
 
 /// Returns whether a file of the product may contain messages or labels. Build scripts do not.
 fn is_product(file: &Path) -> bool {

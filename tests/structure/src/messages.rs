@@ -4,7 +4,7 @@
 //! literal. Not here: types. A message is recognized by the receiver's name, so a message with a different name is not
 //! found.
 
-use crate::tokens::{Token, scan, without_tests};
+use crate::tokens::{Located, Token, scan, without_tests};
 
 /// The names of variables and methods whose values are messages.
 const RECEIVERS: &[&str] = &["message", "detail", "hint", "warehouse_error", "to_string"];
@@ -47,6 +47,7 @@ const ADAPTERS: &[&str] = &[
     "trim",
     "trim_end",
     "trim_start",
+    "unwrap",
     "unwrap_or_default",
 ];
 
@@ -56,6 +57,8 @@ pub struct MessageRead {
     pub line: usize,
     /// The receiver's name and the method, for example `message.contains`.
     pub pattern: String,
+    /// True if an assertion compares the message.
+    pub is_asserted: bool,
 }
 
 /// Returns all places of a source outside its tests that read a message, in order.
@@ -65,39 +68,83 @@ pub fn reads(source: &str) -> Vec<MessageRead> {
         .into_iter()
         .filter(|located| !matches!(located.token, Token::Doc(_) | Token::Comment(_)))
         .collect();
+    // An assertion compares in a macro, which product code does not use.
+    let reads = reads_of(&tokens, RECEIVERS).into_iter().map(|(read, _)| read);
+    reads.filter(|read| !read.is_asserted).collect()
+}
+
+/// Returns the places that read a message of one of the receivers, each with the literal that is searched for.
+pub(crate) fn reads_of<'s>(tokens: &[Located<'s>], receivers: &[&str]) -> Vec<(MessageRead, Option<&'s str>)> {
     let token = |at: usize| tokens.get(at).map(|located| located.token);
+    let literal = |at: usize| match token(at) {
+        Some(Token::Text(text)) => Some(text),
+        _ => None,
+    };
     let mut reads = Vec::new();
     for (at, located) in tokens.iter().enumerate() {
-        let Token::Word(receiver) = located.token else { continue };
-        if !RECEIVERS.contains(&receiver) {
-            continue;
-        }
-        let is_call = (token(at + 1), token(at + 2)) == (Some(Token::Symbol('(')), Some(Token::Symbol(')')));
-        let mut behind = if is_call { at + 3 } else { at + 1 };
-        while let (
-            Some(Token::Symbol('.')),
-            Some(Token::Word(method)),
-            Some(Token::Symbol('(')),
-            Some(Token::Symbol(')')),
-        ) = (token(behind), token(behind + 1), token(behind + 2), token(behind + 3))
-            && ADAPTERS.contains(&method)
-        {
-            behind += 4;
-        }
-        let pattern = match (token(behind), token(behind + 1), token(behind + 2)) {
+        let Some(receiver) = receiver(located.token, receivers) else { continue };
+        let behind = behind_adapters(tokens, at);
+        let (pattern, literal, is_asserted) = match (token(behind), token(behind + 1), token(behind + 2)) {
             (Some(Token::Symbol('.')), Some(Token::Word(method)), Some(Token::Symbol('(')))
                 if METHODS.contains(&method) =>
             {
-                format!("{receiver}.{method}")
+                (format!("{receiver}.{method}"), literal(behind + 3), false)
             }
-            (Some(Token::Symbol('=' | '!')), Some(Token::Symbol('=')), Some(Token::Text(_))) => {
-                format!("{receiver} ==")
+            (Some(Token::Symbol('=' | '!')), Some(Token::Symbol('=')), Some(Token::Text(text))) => {
+                (format!("{receiver} =="), Some(text), false)
+            }
+            (Some(Token::Symbol(',')), Some(Token::Text(text)), _) if is_in_comparison(tokens, at) => {
+                (format!("{receiver} =="), Some(text), true)
             }
             _ => continue,
         };
-        reads.push(MessageRead { line: located.line, pattern });
+        reads.push((MessageRead { line: located.line, pattern, is_asserted }, literal));
     }
     reads
+}
+
+/// Returns the name of a receiver: a word, or the key of a JSON object.
+fn receiver<'s>(token: Token<'s>, receivers: &[&str]) -> Option<&'s str> {
+    match token {
+        Token::Word(name) | Token::Text(name) if receivers.contains(&name) => Some(name),
+        _ => None,
+    }
+}
+
+/// Returns the place behind a receiver, the brackets around its key, and calls that return the same message.
+fn behind_adapters(tokens: &[Located<'_>], at: usize) -> usize {
+    let token = |at: usize| tokens.get(at).map(|located| located.token);
+    let is_call = |at: usize| (token(at), token(at + 1)) == (Some(Token::Symbol('(')), Some(Token::Symbol(')')));
+    let mut behind = match tokens[at].token {
+        Token::Text(_) if token(at + 1) == Some(Token::Symbol(']')) => at + 2,
+        _ if is_call(at + 1) => at + 3,
+        _ => at + 1,
+    };
+    while let (Some(Token::Symbol('.')), Some(Token::Word(method))) = (token(behind), token(behind + 1))
+        && is_call(behind + 2)
+        && ADAPTERS.contains(&method)
+    {
+        behind += 4;
+    }
+    behind
+}
+
+/// Returns whether a token is in the first argument of `assert_eq!`.
+fn is_in_comparison(tokens: &[Located<'_>], at: usize) -> bool {
+    let mut depth = 0_usize;
+    for index in (0..at).rev() {
+        match tokens[index].token {
+            Token::Symbol(')' | ']' | '}') => depth += 1,
+            Token::Symbol('(') if depth == 0 => {
+                let before = index.checked_sub(2).map(|name| tokens[name].token);
+                return matches!(before, Some(Token::Word("assert_eq")));
+            }
+            Token::Symbol(',' | ';' | '{') if depth == 0 => return false,
+            Token::Symbol('(' | '[' | '{') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 //! beside it. Not here: texts of tests and of broken invariants, SQL, and types. A literal that is not a sentence is not
 //! found.
 
-use std::ops::Range;
-
-use crate::public_codes::{CodeKind, PublicCodes};
-use crate::tokens::{Located, Token, scan, without_tests};
+use crate::outline::Outline;
+use crate::public_codes::{Helpers, PublicCodes, SourceFile, tokens};
+use crate::text_codes::{TextCodes, attribute, calls};
+use crate::tokens::Token;
 
 /// A message or label that users see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,23 +21,24 @@ pub struct Text {
 const INVARIANTS: [&str; 6] = ["expect", "panic", "unreachable", "assert", "assert_eq", "debug_assert"];
 /// Attributes whose texts are not messages. The help of the command line is listed on its own page.
 const ATTRIBUTES: [&str; 4] = ["allow", "expect", "arg", "command"];
-/// The number of tokens before and after a literal in which its code is searched for.
-const WINDOW: usize = 60;
+/// Functions and macros whose literals users see, even if a literal has only one word in lower case.
+const MESSAGES: [&str; 11] =
+    ["hint", "bail", "anyhow", "context", "println", "eprintln", "print", "print_error", "note", "reject", "problem"];
+/// The types whose constructors take messages.
+const MESSAGE_TYPES: [&str; 4] = ["ErrorBody", "ApiError", "Failure", "Diagnostic"];
 
-/// Returns all texts of a source outside its tests, in order. `kind` is the kind of `Code::…` in the source.
-pub fn texts(source: &str, kind: CodeKind, codes: &PublicCodes) -> Vec<Text> {
-    let scanned = scan(source);
-    let tokens: Vec<Token<'_>> = without_tests(&scanned)
-        .into_iter()
-        .map(|Located { token, .. }| token)
-        .filter(|token| !matches!(token, Token::Doc(_) | Token::Comment(_)))
-        .collect();
+/// Returns all texts of a source outside its tests, in order.
+pub fn texts(source: &str, file: SourceFile<'_>, codes: &PublicCodes) -> Vec<Text> {
+    let tokens = tokens(source);
+    let outline = Outline::of(&tokens);
+    let helpers = Helpers::of(&tokens, &outline, file, codes);
+    let finder = TextCodes { tokens: &tokens, outline: &outline, kind: file.kind, codes, helpers: &helpers };
     let mut texts = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         let Token::Text(literal) = token else { continue };
         let text = joined(literal);
-        if is_sentence(&text) && is_for_people(&tokens, at) {
-            texts.push(Text { code: code(&tokens, at, kind, codes), text });
+        if is_for_people(&tokens, at) && (is_sentence(&text) || (has_word(&text) && is_message(&tokens, at))) {
+            texts.push(Text { code: finder.code(at), text });
         }
     }
     texts
@@ -50,138 +51,83 @@ fn joined(literal: &str) -> String {
     lines.fold(first, |text, line| text + line.trim_start())
 }
 
-/// Returns whether a literal has two words in lower case and is neither SQL nor code.
+/// Returns whether a literal has two words in lower case, or is a sentence with a period, and is neither SQL nor code.
 pub(crate) fn is_sentence(text: &str) -> bool {
+    let text = &text.replace("\\n", " ");
     let is_word = |word: &&str| {
         let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
         word.len() > 1 && word.chars().all(|c| c.is_ascii_lowercase() || c == '\'' || c == '-')
     };
-    let is_statement = ["SELECT ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "ALTER ", "DROP ", "WITH ", "SET "]
-        .iter()
-        .any(|start| text.trim_start().starts_with(start));
-    text.split_whitespace().filter(is_word).count() >= 2 && !is_statement
+    let is_statement =
+        ["SELECT ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "ALTER ", "DROP ", "WITH ", "SET ", "HTTP/"]
+            .iter()
+            .any(|start| text.trim_start().starts_with(start));
+    (text.split_whitespace().filter(is_word).count() >= 2 || is_imperative(text)) && !is_statement
+}
+
+/// Returns whether a literal begins with a capitalized word, has further words, and ends with a period or lists values:
+/// `Write 1.`, `Available names: {}`.
+fn is_imperative(text: &str) -> bool {
+    let text = text.trim();
+    let is_complete = text.ends_with('.') || text.contains(": {");
+    let Some((first, _)) = text.split_once(' ').filter(|_| is_complete) else { return false };
+    let rest = first.strip_prefix(|c: char| c.is_ascii_uppercase());
+    rest.is_some_and(|rest| rest.len() > 1 && rest.chars().all(|c| c.is_ascii_lowercase()))
+}
+
+/// Returns whether a literal consists of several parts, and one of them is a word of at least two letters outside holes.
+fn has_word(text: &str) -> bool {
+    if text.split_whitespace().nth(1).is_none() {
+        return false;
+    }
+    let mut is_hole = false;
+    let outside = text.split(|c: char| {
+        is_hole = (is_hole || c == '{') && c != '}';
+        is_hole || !c.is_ascii_alphabetic()
+    });
+    outside.into_iter().any(|word| word.len() > 1)
+}
+
+/// Returns whether a literal is the message of an error, a diagnostic or a command, by the call around it.
+fn is_message(tokens: &[Token<'_>], at: usize) -> bool {
+    if attribute(tokens, at).is_some() {
+        return attribute(tokens, at) == Some("error");
+    }
+    let name = |call: usize| match tokens[call] {
+        Token::Word(name) => name,
+        _ => "",
+    };
+    let mut around = calls(tokens, at).into_iter().skip_while(|call| name(*call) == "format");
+    let Some(call) = around.next() else { return false };
+    match tokens[..call] {
+        [.., Token::Word(ty), Token::Symbol(':'), Token::Symbol(':')] => MESSAGE_TYPES.contains(&ty),
+        _ => MESSAGES.contains(&name(call)),
+    }
 }
 
 fn is_for_people(tokens: &[Token<'_>], at: usize) -> bool {
-    if at >= 2 && tokens[at - 1] == Token::Symbol('=') && tokens[at - 2] == Token::Word("reason") {
-        return false;
-    }
     if let Some(attribute) = attribute(tokens, at) {
         return !ATTRIBUTES.contains(&attribute);
     }
-    !call(tokens, at).is_some_and(|name| INVARIANTS.contains(&name))
-}
-
-/// Returns the name of the attribute that contains a token.
-fn attribute<'s>(tokens: &[Token<'s>], at: usize) -> Option<&'s str> {
-    let start = (at.saturating_sub(WINDOW)..at)
-        .rev()
-        .find(|index| tokens[*index] == Token::Symbol('#') && tokens.get(index + 1) == Some(&Token::Symbol('[')))?;
-    let is_closed = tokens[start..at].contains(&Token::Symbol(']'));
-    match tokens.get(start + 2) {
-        Some(Token::Word(name)) if !is_closed => Some(name),
-        _ => None,
+    if at >= 2 && tokens[at - 1] == Token::Symbol('=') && tokens[at - 2] == Token::Word("reason") {
+        return at >= 3 && tokens[at - 3] == Token::Word("let");
     }
-}
-
-/// Returns the function or macro in whose parentheses a token is.
-fn call<'s>(tokens: &[Token<'s>], at: usize) -> Option<&'s str> {
-    let mut depth = 0_usize;
-    for index in (at.saturating_sub(WINDOW)..at).rev() {
-        match tokens[index] {
-            Token::Symbol(')' | ']' | '}') => depth += 1,
-            Token::Symbol('(') if depth == 0 => {
-                let before = if tokens.get(index.checked_sub(1)?) == Some(&Token::Symbol('!')) { 2 } else { 1 };
-                return match tokens.get(index.checked_sub(before)?) {
-                    Some(Token::Word(name)) => Some(name),
-                    _ => None,
-                };
-            }
-            Token::Symbol('{' | ';') if depth == 0 => return None,
-            Token::Symbol('(' | '[' | '{') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Returns the code of the variant after an `#[error]` attribute, else of the `Code::…` of the statement, else of the
-/// variant of the match arm.
-fn code(tokens: &[Token<'_>], at: usize, kind: CodeKind, codes: &PublicCodes) -> Option<String> {
-    if attribute(tokens, at).is_some() {
-        let (kind, variant) = declared_variant(tokens, at)?;
-        return codes.of_error(kind, variant);
-    }
-    let is_end = |token: &Token<'_>| matches!(token, Token::Symbol(';' | '{' | '}'));
-    let behind = tokens[at..].iter().take(WINDOW).take_while(|token| !is_end(token)).count();
-    let before = tokens[..at].iter().rev().take(WINDOW).take_while(|token| !is_end(token)).count();
-    let named = named(tokens, at - before..at + behind).and_then(|variant| codes.of_code(variant, kind));
-    named.or_else(|| arm(tokens, at).and_then(|(kind, variant)| codes.of_error(kind, variant)))
-}
-
-/// Returns the enumeration and the variant that the attribute at `at` describes; `None` for a struct.
-fn declared_variant<'s>(tokens: &[Token<'s>], at: usize) -> Option<(&'s str, &'s str)> {
-    let end = at + tokens[at..].iter().position(|token| *token == Token::Symbol(']'))?;
-    let (offset, variant) = tokens[end..].iter().enumerate().find_map(|(offset, token)| match token {
-        Token::Word(name) if name.starts_with(char::is_uppercase) => Some((offset, *name)),
-        _ => None,
-    })?;
-    if tokens[end..end + offset].contains(&Token::Word("struct")) {
-        return None;
-    }
-    let kind = tokens[..at].windows(2).rev().find_map(|part| match part {
-        [Token::Word("enum"), Token::Word(name)] => Some(*name),
-        _ => None,
-    })?;
-    Some((kind, variant))
-}
-
-/// Returns the variant of the first `Code::…` in a range, unless it is an item of a list.
-fn named<'s>(tokens: &[Token<'s>], range: Range<usize>) -> Option<&'s str> {
-    range.clone().zip(tokens[range].windows(4)).find_map(|(at, part)| match part {
-        [Token::Word("Code"), Token::Symbol(':'), Token::Symbol(':'), Token::Word(name)] if !is_in_list(tokens, at) => {
-            Some(*name)
-        }
-        _ => None,
-    })
-}
-
-/// Returns whether the innermost open bracket before a token is a square bracket.
-fn is_in_list(tokens: &[Token<'_>], at: usize) -> bool {
-    let mut depth = 0_usize;
-    for token in tokens[..at].iter().rev().take(WINDOW) {
-        match token {
-            Token::Symbol(')' | ']' | '}') => depth += 1,
-            Token::Symbol(open @ ('(' | '[' | '{')) if depth == 0 => return *open == '[',
-            Token::Symbol('(' | '[' | '{') => depth -= 1,
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Returns the last `Kind::Variant` in the pattern of the match arm that contains a token.
-fn arm<'s>(tokens: &[Token<'s>], at: usize) -> Option<(&'s str, &'s str)> {
-    let window = &tokens[at.saturating_sub(WINDOW)..at];
-    let arrow = window.windows(2).rposition(|part| part == [Token::Symbol('='), Token::Symbol('>')])?;
-    window[..arrow].windows(4).rev().find_map(|part| match part {
-        [Token::Word(kind), Token::Symbol(':'), Token::Symbol(':'), Token::Word(name)]
-            if name.starts_with(char::is_uppercase) =>
-        {
-            Some((*kind, *name))
-        }
-        _ => None,
-    })
+    let innermost = calls(tokens, at).first().map(|call| tokens[*call]);
+    !matches!(innermost, Some(Token::Word(name)) if INVARIANTS.contains(&name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::public_codes::CodeKind;
 
     fn found(source: &str) -> Vec<(String, String)> {
         let mut codes = PublicCodes::declared("NotFound \"NOT_FOUND\" 404", "NoCubes = \"no-cubes\",");
-        codes.add_matches("match error { QueryError::UnknownCube { .. } => new(Code::NotFound, message) }");
-        texts(source, CodeKind::Diagnostic, &codes)
+        codes.add_matches(
+            "match error { QueryError::UnknownCube { .. } => new(Code::NotFound, message) }",
+            SourceFile { owner: "runtime/wire", kind: CodeKind::Interface },
+        );
+        texts(source, SourceFile { owner: "runtime/app", kind: CodeKind::Diagnostic }, &codes)
             .into_iter()
             .map(|text| (text.code.unwrap_or_default(), text.text))
             .collect()
@@ -211,11 +157,48 @@ mod tests {
     }
 
     #[test]
+    fn codes_of_helpers_names_and_types_are_found() {
+        let helper = "fn no_cubes(text: &str) -> Diagnostic { Diagnostic::error(Code::NoCubes, text) }";
+        assert_eq!(
+            found(&format!("{helper} fn f() {{ no_cubes(\"no cubes here\") }}")),
+            one("no-cubes", "no cubes here")
+        );
+        let source = "fn f() { let text = \"no cubes here\"; if x { y(); } Diagnostic::error(Code::NoCubes, text) }";
+        assert_eq!(found(source), one("no-cubes", "no cubes here"));
+        let source = "fn f() { let text = \"a label of it\"; g(text) } fn h(text: &str) { e(Code::NoCubes, text) }";
+        assert_eq!(found(source), one("", "a label of it"));
+        let source = "const HINT: &str = \"Add a cube.\"; fn f() { Diagnostic::error(Code::NoCubes, m).hint(HINT) }";
+        assert_eq!(found(source), one("no-cubes", "Add a cube."));
+        let source =
+            "match x { Y::Z => { log(1); let m = format!(\"no cubes here\"); g(Code::NoCubes, m) } A::B => d() }";
+        assert_eq!(found(source), one("no-cubes", "no cubes here"));
+        assert_eq!(
+            found("match x { Y::Z => g(Code::NoCubes), A::B => d(\"no cubes here\") }"),
+            one("", "no cubes here")
+        );
+    }
+
+    #[test]
+    fn short_messages_are_found() {
+        for (source, text) in [
+            ("x.hint(\"Write `1`.\")", "Write `1`."),
+            ("x.hint(format!(\"Use {y}\"))", "Use {y}"),
+            ("#[error(\"invalid URL\")] struct E;", "invalid URL"),
+            ("print_error(\"no jobs\\n\")", "no jobs\\n"),
+            ("let reason = \"the key expired\";", "the key expired"),
+        ] {
+            assert_eq!(found(source), one("", text), "{source}");
+        }
+    }
+
+    #[test]
     fn other_literals_are_left_out() {
         for source in [
             "x.expect(\"the map has the key\")",
             "#[allow(x, reason = \"a tool prints its progress\")]",
             "#[arg(help = \"the help of an argument\")]",
+            "tracing::warn!(reason = \"the key expired\")",
+            "x.hint(\"word\")",
             "let sql = \"SELECT count(*) from some table\";",
             "let name = \"snake_case\"; let event = \"access denied\".len(); // a comment of words"
                 .split(" let event")

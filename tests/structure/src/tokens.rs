@@ -30,6 +30,16 @@ pub fn scan(source: &str) -> Vec<Located<'_>> {
 
 /// Removes every item with the attribute `#[cfg(test)]`.
 pub fn without_tests<'s>(tokens: &[Located<'s>]) -> Vec<Located<'s>> {
+    divided(tokens).0
+}
+
+/// Returns the tokens of the items with the attribute `#[cfg(test)]`.
+pub fn tests_only<'s>(tokens: &[Located<'s>]) -> Vec<Located<'s>> {
+    divided(tokens).1
+}
+
+/// Divides tokens into those outside and those inside of items with the attribute `#[cfg(test)]`.
+fn divided<'s>(tokens: &[Located<'s>]) -> (Vec<Located<'s>>, Vec<Located<'s>>) {
     const MARK: [Token<'static>; 7] = [
         Token::Symbol('#'),
         Token::Symbol('['),
@@ -39,18 +49,20 @@ pub fn without_tests<'s>(tokens: &[Located<'s>]) -> Vec<Located<'s>> {
         Token::Symbol(')'),
         Token::Symbol(']'),
     ];
-    let mut product = Vec::new();
+    let (mut product, mut tests) = (Vec::new(), Vec::new());
     let mut at = 0;
     while let Some(located) = tokens.get(at) {
         let is_mark = tokens[at..].iter().map(|located| located.token).take(MARK.len()).eq(MARK);
         if is_mark {
-            at = end_of_item(tokens, at + MARK.len());
+            let end = end_of_item(tokens, at + MARK.len());
+            tests.extend_from_slice(&tokens[at..end]);
+            at = end;
         } else {
             product.push(*located);
             at += 1;
         }
     }
-    product
+    (product, tests)
 }
 
 /// Returns the index after the item that begins at `start`: after its block, or after its semicolon if it has no block.

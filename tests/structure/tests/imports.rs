@@ -1,9 +1,8 @@
 //! Checks for cycles of imports between the files of a crate.
 //!
-//! In: the imports of every crate, `import_cycles.txt` and `module_cycles.txt`. Out: a failure for each cycle of files
-//! that remains without the listed imports, for each listed import that is not part of a cycle, and for each difference
-//! between the cycles of modules and the listed ones. Not here: imports between a module and the modules in its folder,
-//! which are one unit.
+//! In: the imports of every crate, `import_cycles.txt` and `module_cycles.txt`. Out: a failure for each unlisted cycle
+//! of files, for each listed import that is not part of a cycle, and for each difference between the cycles of modules
+//! and the listed ones. Not here: imports between a module and the modules in its folder, which are one unit.
 
 use std::path::Path;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use anyhow::{Result, bail};
 
-/// The first of the ports. They are below the range from which Linux takes ports for connections and for port 0, so
-/// that neither takes a port between this choice and the start of the server.
+/// The first of the ports. They are below the range from which Linux takes ports for connections and for port 0. So no
+/// other process gets a port between this choice and the start of the server.
 const FIRST: u16 = 12_000;
 /// The number of ports that one process tries first. Each test is a process, so that tests which run at the same time
 /// have different ports.

@@ -49,7 +49,7 @@ pub enum AnomalyError {
     #[error("the range ends before it starts: {from} to {to}")]
     ReversedRange { from: Arc<str>, to: Arc<str> },
     #[error("the data has no step after the history ({training_size} steps)")]
-    NothingToJudge { training_size: u32 },
+    NothingToEvaluate { training_size: u32 },
 }
 
 impl From<QueryError> for AnomalyError {

@@ -71,8 +71,8 @@ impl SeriesValue {
         }
     }
 
-    /// Returns the error of a query as the caller may see it. If policies or hooks deny the metric itself, the caller
-    /// gets the error of an unknown metric.
+    /// Returns the error of a query, without details that the caller may not see. If policies or hooks deny the metric
+    /// itself, the caller gets the error of an unknown metric.
     pub(crate) async fn disclosed(&self, session: &QuerySession<'_>, error: QueryRunError) -> QueryRunError {
         let SeriesValue::Metric(metric) = self else { return error };
         if is_closed(&error) && self.is_closed_alone(session).await {

@@ -19,7 +19,7 @@ use crate::ports::store::StoreError;
 use crate::query::QueryService;
 use crate::security::{AccessRecorder, ScopeError};
 
-/// The number of times that a change is tried if changes of other replicas conflict with it.
+/// The maximum number of attempts of a change that conflicts with changes of other replicas.
 const ATTEMPTS: usize = 8;
 /// The number of users and groups that can have guardrails.
 const MAX_RECORDS: usize = 50_000;

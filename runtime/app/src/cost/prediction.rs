@@ -20,7 +20,7 @@ use crate::ports::guardrails::Guardrails;
 use crate::ports::store::StoreError;
 use crate::query::{PlannedQuery, QueryKind, QueryRunError, QueryService};
 
-/// The number of queries that a prediction is made from.
+/// The maximum number of earlier queries that a prediction uses.
 const SAMPLES: u32 = 200;
 /// The smallest number of a cube's queries from which the time of another statement is predicted.
 const MIN_SAMPLES_OF_CUBE: usize = 5;

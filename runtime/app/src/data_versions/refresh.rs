@@ -61,7 +61,7 @@ impl RefreshReader {
         digest
     }
 
-    /// Removes all results, because another project has other queries.
+    /// Removes all results. Called when the served project changes, because its refresh keys change with it.
     pub(super) fn forget(&self) {
         self.results().clear();
     }

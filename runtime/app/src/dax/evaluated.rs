@@ -77,8 +77,7 @@ struct Progress {
     is_cached: bool,
 }
 
-/// Checks that a query can be evaluated, as far as this can be decided without rows. The error names the first
-/// construct that cannot be evaluated.
+/// Makes all checks of a query that need no rows. The error names the first construct that cannot be evaluated.
 pub(super) fn check(query: &BoundQuery, evaluation: &BoundEvaluation, access: &Access<'_>) -> Result<(), Problem> {
     let now = jiff::civil::datetime(2000, 1, 1, 0, 0, 0, 0);
     let budget = Budget::new(CHECK_STEPS);

@@ -50,7 +50,7 @@ impl RequestContext {
     }
 }
 
-/// The operation of a request, as the log and the audit log name it.
+/// The name of a request's operation in the log and the audit log.
 #[derive(Debug, Clone, Default)]
 pub struct RequestTarget {
     /// A verb, such as an HTTP method.

@@ -112,7 +112,7 @@ impl<'a> GovernedCubes<'a> {
     }
 }
 
-/// The project as one caller may see it at one time.
+/// The part of the project that one caller may see at one time.
 pub(crate) struct Sight<'a> {
     pub(super) snapshot: &'a Arc<Snapshot>,
     pub(super) access: Access<'a>,

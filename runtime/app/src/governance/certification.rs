@@ -132,7 +132,7 @@ impl CertificationView {
     }
 }
 
-/// Returns the difference between the definition of a record and the current one.
+/// Returns the difference between the certified definition and the current one; `None` if they are equal.
 fn definition_change(sight: &Sight<'_>, record: &Certification) -> Option<DefinitionChange> {
     let is_compared = match record.status {
         CertificationStatus::PendingReview | CertificationStatus::Certified => true,

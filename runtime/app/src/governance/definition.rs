@@ -1,10 +1,10 @@
 //! The definition of an artifact as text, with all definitions that its values are computed from.
 //!
 //! In: a snapshot and an artifact. Out: the text and its fingerprint. The text has the types, the SQL after Jinja, the
-//! filters and the time zones of the artifact, of the members that it refers to, of the joins on the paths to these
-//! members, of the primary time of its measures' cubes, of their cubes, and of the models that these cubes read. It has
-//! no titles, descriptions or formats, because no value depends on them. It does not depend on the places of
-//! definitions in files, on policies, or on which models are built.
+//! filters and the time zones of the artifact and of everything that it reads. An artifact reads the members that it
+//! refers to, the joins on the paths to these members, the primary time of its measures' cubes, the cubes of all these,
+//! and the models that these cubes read. It has no titles, descriptions or formats, because no value depends on them.
+//! It does not depend on the places of definitions in files, on policies, or on which models are built.
 //!
 //! The second line of a stored definition names its format. Those of the first format have no such line, and lack joins,
 //! primary times and time zones. A stored definition is compared with the present one in its own format, so that an

@@ -11,7 +11,7 @@ use crate::catalog::Snapshot;
 use crate::domain::RequestContext;
 use crate::ports::governance_records::{ArtifactRef, ArtifactType, CertificationStatus, TermStatus};
 
-/// The lines about the artifacts that a caller may see, and descriptions that were set at run time.
+/// Notes about the artifacts that a caller may see, and the descriptions that were set at run time.
 #[derive(Debug, Clone, Default)]
 pub struct ArtifactNotes(HashMap<ArtifactType, HashMap<Arc<str>, Note>>);
 
@@ -19,12 +19,13 @@ pub struct ArtifactNotes(HashMap<ArtifactType, HashMap<Arc<str>, Note>>);
 struct Note {
     /// The description that replaces that of the project's files.
     description: Option<Arc<str>>,
-    /// The lines about the certification and the terms.
+    /// The notes about the certification and the terms, one line each.
     lines: Vec<String>,
 }
 
 impl ArtifactNotes {
-    /// Returns the description of a cube or a metric with the lines about it; `None` if it has neither.
+    /// Returns the description of a cube or a metric, followed by its notes. `None` if it has no description and no
+    /// notes.
     pub fn describe<'t>(&self, kind: ArtifactType, id: &str, description: Option<&'t str>) -> Option<Cow<'t, str>> {
         let Some(note) = self.0.get(&kind).and_then(|notes| notes.get(id)) else {
             return description.map(Cow::Borrowed);
@@ -34,7 +35,7 @@ impl ArtifactNotes {
         Some(Cow::Owned(lines.join("\n")))
     }
 
-    /// Returns the description of a member of a cube with the lines about it.
+    /// Returns the description of a member of a cube, followed by its notes.
     pub fn describe_member<'t>(
         &self,
         kind: ArtifactType,

@@ -27,7 +27,7 @@ use crate::ports::store::StoreError;
 use crate::ports::tokens::Randomness;
 use crate::security::{AccessRecorder, access};
 
-/// The number of times that a change is tried if changes of other replicas conflict with it.
+/// The maximum number of attempts of a change that conflicts with changes of other replicas.
 const ATTEMPTS: usize = 8;
 
 /// The effect of a changed definition on a certificate.
@@ -167,7 +167,7 @@ impl GovernanceService {
         read(&self.sight(&snapshot, request), &state)
     }
 
-    /// Returns the project as the caller of a request may see it now.
+    /// Returns the part of the project that the caller of a request may see now.
     pub(crate) fn sight<'a>(&'a self, snapshot: &'a Arc<Snapshot>, request: &'a RequestContext) -> Sight<'a> {
         Sight::new(snapshot, request, &self.settings, self.ports.clock.now(), &self.definitions)
     }

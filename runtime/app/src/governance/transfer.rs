@@ -24,7 +24,7 @@ use crate::ports::governance_records::{
 };
 use crate::ports::store::StoreError;
 
-/// The number of times that an import is tried if changes of servers conflict with it.
+/// The maximum number of attempts of an import that conflicts with changes of servers.
 const ATTEMPTS: usize = 8;
 /// The audit event of an imported record.
 const EVENT: &str = "governance_record_imported";

@@ -19,8 +19,8 @@ pub trait JobTexts: Send + Sync {
     /// # Errors
     /// The text is not a request of this version.
     fn profile(&self, text: &str) -> Result<RequestedProfile, JobFailure>;
-    /// Returns the failure of a query as its owner may see it.
+    /// Returns the failure of a query, without details that its owner may not see.
     fn failure(&self, error: QueryRunError, scopes: Scopes) -> JobFailure;
-    /// Describes the failure of a profile as its owner may see it.
+    /// Returns the failure of a profile, without details that its owner may not see.
     fn profile_failure(&self, error: ProfileError, scopes: Scopes) -> JobFailure;
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::alerts::AlertMove;
 use super::error::MonitorError;
-use super::{AlertMover, MonitorService, SeenAlert};
+use super::{AlertActor, MonitorService, SeenAlert};
 use crate::domain::RequestContext;
 use crate::security::LinkFault;
 
@@ -47,7 +47,7 @@ impl MonitorService {
             if !AlertMove::Acknowledge.is_allowed_in(seen.alert.state) {
                 return Ok(seen);
             }
-            let mover = AlertMover { request: &owner, name: &READER.into(), via: Some("link") };
+            let mover = AlertActor { request: &owner, name: &READER.into(), via: Some("link") };
             match self.write_move(seen, AlertMove::Acknowledge, mover).await {
                 // Another reader may have acknowledged the alert; its state is then shown.
                 Err(MonitorError::Contended) => {}

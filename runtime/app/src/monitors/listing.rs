@@ -21,9 +21,9 @@ use crate::ports::store::StoreError;
 pub(super) type VisibleMonitor = (Arc<Monitor>, Arc<str>);
 
 impl MonitorService {
-    /// Returns the monitors that the caller may see: the caller's own monitors, and monitors whose values the caller
-    /// sees in the same way as their owners. With `admin`, returns all monitors. The targets of channels are left out
-    /// for callers who may not change the monitor.
+    /// Returns the monitors that the caller may see: the caller's own ones, and those of other owners who have the same
+    /// view of the monitored values. With `admin`, returns all monitors. The targets of channels are left out for
+    /// callers who may not change the monitor.
     ///
     /// # Errors
     /// The state database cannot be read.

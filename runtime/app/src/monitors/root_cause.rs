@@ -111,7 +111,8 @@ struct Question<'q> {
     filters: Vec<Filter>,
     step: DateRange,
     history: DateRange,
-    /// The range and the granularity that show whether a dimension follows from the time.
+    /// The range and the granularity by which dimensions that depend only on the time are recognized, such as the
+    /// weekday of a day.
     calendar: (DateRange, Granularity),
     is_exact: bool,
     /// True if the measure counts the rows of the cube.

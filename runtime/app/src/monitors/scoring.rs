@@ -75,8 +75,8 @@ impl MonitorService {
             .ok()
             .and_then(|schedule| schedule.next(now))
             .filter(|_| monitor.definition.is_enabled);
-        let round = |run, judged: Option<Scored>, view| {
-            let judged = judged.unwrap_or_else(|| Scored {
+        let round = |run, evaluated: Option<Scored>, view| {
+            let evaluated = evaluated.unwrap_or_else(|| Scored {
                 steps: Vec::new(),
                 until_ms: None,
                 detector: "".into(),
@@ -86,9 +86,9 @@ impl MonitorService {
                 monitor_id: Arc::clone(&monitor.id),
                 run,
                 next_run_at,
-                steps: judged.steps,
-                judged_until_ms: judged.until_ms,
-                detector: judged.detector,
+                steps: evaluated.steps,
+                judged_until_ms: evaluated.until_ms,
+                detector: evaluated.detector,
                 view,
                 rules: monitor.definition.alerts.clone(),
             }
@@ -98,7 +98,7 @@ impl MonitorService {
             let paused = round(run_of(now, RunOutcome::Paused, message), None, None);
             return Ok(MonitorRound { next_run_at: None, ..paused });
         };
-        let judged = async {
+        let evaluated = async {
             let view = self.view(&context, &monitor.definition).await?;
             let scored = self.score(&context, monitor, range).await?;
             // Policies may have changed during the evaluation. The scores must belong to the view that the round
@@ -108,12 +108,12 @@ impl MonitorService {
             }
             Ok::<_, MonitorError>((scored, view))
         };
-        Ok(match judged.await {
-            Ok((judged, view)) if judged.reason.is_some() => {
-                let reason = judged.reason.clone();
-                round(run_of(now, RunOutcome::NoData, reason), Some(judged), Some(view))
+        Ok(match evaluated.await {
+            Ok((evaluated, view)) if evaluated.reason.is_some() => {
+                let reason = evaluated.reason.clone();
+                round(run_of(now, RunOutcome::NoData, reason), Some(evaluated), Some(view))
             }
-            Ok((judged, view)) => round(run_of(now, RunOutcome::Scored, None), Some(judged), Some(view)),
+            Ok((evaluated, view)) => round(run_of(now, RunOutcome::Scored, None), Some(evaluated), Some(view)),
             Err(MonitorError::Store(error)) => return Err(error.into()),
             Err(error) => {
                 let denied = self.denied_member(&context, &monitor.definition);
@@ -129,8 +129,9 @@ impl MonitorService {
         })
     }
 
-    /// Returns a member of a monitor that the project has, and that its policies deny to the owner. Such a member is
-    /// unknown in the owner's queries. The primary time is not named, because the definition does not contain its name.
+    /// Returns the first member of a monitor that policies deny to its owner; `None` if they deny none. A query of the
+    /// owner reports such a member as unknown. If the primary time dimension is denied, only its cube is named, because
+    /// the definition does not contain the dimension's name.
     fn denied_member(&self, owner: &RequestContext, definition: &MonitorDefinition) -> Option<String> {
         let session = self.ports.queries.session(owner);
         let model = &session.snapshot().model;
@@ -176,13 +177,13 @@ impl MonitorService {
                 false => session.now(),
             };
             let expected = Bucket::of(now, granularity).earlier(1, granularity);
-            let judged = monitor.judged_until_ms.filter(|_| range.is_none()).and_then(Bucket::at_ms);
+            let evaluated = monitor.judged_until_ms.filter(|_| range.is_none()).and_then(Bucket::at_ms);
             let first = range.and_then(|range| Bucket::holding(range.from.as_ref()?, granularity));
             // If guardrails require a time filter, the newest step is looked up within `training_size` steps before the
             // current time.
             let recent = || expected.and_then(|expected| expected.earlier(definition.training_size, granularity));
             let recent = || session.guardrails().require_time_filter.then(recent).flatten();
-            let since = judged.or(first).or_else(recent);
+            let since = evaluated.or(first).or_else(recent);
             let newest = self.newest_step(&session, definition, &time, since, expected).await?;
             (time, newest, expected)
         };
@@ -202,16 +203,17 @@ impl MonitorService {
                 (from, to)
             }
             None => {
-                let judged = monitor.judged_until_ms.and_then(Bucket::at_ms);
+                let evaluated = monitor.judged_until_ms.and_then(Bucket::at_ms);
                 // While the expected step has no data, the newest step may still lack rows, so it is not evaluated
                 // either.
                 let last = if is_late { newest.earlier(1, granularity) } else { Some(newest) };
-                let Some(last) = last.filter(|last| !is_late || judged.is_none_or(|judged| *last > judged)) else {
+                let Some(last) = last.filter(|last| !is_late || evaluated.is_none_or(|evaluated| *last > evaluated))
+                else {
                     return Ok(none(Some(LATE)));
                 };
                 // After a pause of the monitor, at most `training_size` steps are evaluated.
                 let oldest = last.earlier(definition.training_size, granularity).unwrap_or(last);
-                (judged.unwrap_or(last).max(oldest).min(last), last)
+                (evaluated.unwrap_or(last).max(oldest).min(last), last)
             }
         };
         if from > to {
@@ -231,7 +233,7 @@ impl MonitorService {
         };
         match self.ports.anomalies.score(context, &request).await {
             Ok(run) => Ok(scored(&run, to)),
-            Err(error @ AnomalyError::NothingToJudge { .. }) => Ok(none(Some(&error.to_string()))),
+            Err(error @ AnomalyError::NothingToEvaluate { .. }) => Ok(none(Some(&error.to_string()))),
             Err(error) => Err(error.into()),
         }
     }
@@ -307,7 +309,7 @@ pub(super) async fn view_query(
 }
 
 fn scored(run: &AnomalyRun, to: Bucket) -> Scored {
-    let is_judged = run.series.is_empty() || run.series.iter().any(|series| !series.points.is_empty());
+    let is_evaluated = run.series.is_empty() || run.series.iter().any(|series| !series.points.is_empty());
     let longest = run.series.iter().map(|series| series.history).max().unwrap_or_default();
     let too_short = || {
         let DetectorKind { kind, min_points, .. } = &run.detector;
@@ -331,7 +333,7 @@ fn scored(run: &AnomalyRun, to: Bucket) -> Scored {
         steps: steps.collect(),
         until_ms: Some(to.ms()),
         detector: format!("{} {}", run.detector.component, run.detector.version).into(),
-        reason: (!is_judged).then(too_short),
+        reason: (!is_evaluated).then(too_short),
     }
 }
 

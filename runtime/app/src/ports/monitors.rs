@@ -255,7 +255,7 @@ pub enum MonitorAdmission {
     Added,
     /// The owner has as many monitors as one owner may have.
     OwnerFull,
-    /// The state database has as many monitors as it may have.
+    /// The state database contains the maximum number of monitors.
     Full,
 }
 

@@ -83,7 +83,7 @@ impl Preaggregations {
         Ok(newest)
     }
 
-    /// Returns the state of one rollup of a snapshot as the caller may see it.
+    /// Returns the state of one rollup of a snapshot, without details that the caller may not see.
     pub(super) fn status_of(
         &self,
         rollup: &RollupOf<'_>,

@@ -103,7 +103,7 @@ impl ProjectService {
         if texts.folder == held.folder {
             snapshot.harden(&before);
         }
-        let asked = asked_for(&snapshot.definitions, compilation.models.as_deref())?;
+        let asked = requested_models(&snapshot.definitions, compilation.models.as_deref())?;
         // Only the requested models and the models that they read have to compile.
         let needed = compilation.models.is_some().then(|| read_by(&snapshot.definitions, &asked));
         let relevant = snapshot.diagnostics.iter().filter(|diagnostic| concerns(diagnostic, needed.as_ref()));
@@ -279,7 +279,10 @@ fn cubes_over(snapshot: &Snapshot, models: &HashSet<&str>) -> HashSet<Span> {
 }
 
 /// Returns the names of the models to report.
-fn asked_for<'a>(definitions: &'a Definitions, models: Option<&[String]>) -> Result<HashSet<&'a str>, ProjectError> {
+fn requested_models<'a>(
+    definitions: &'a Definitions,
+    models: Option<&[String]>,
+) -> Result<HashSet<&'a str>, ProjectError> {
     let whole = definitions.models.iter().chain(&definitions.cyclic_models).map(|model| &*model.name.value);
     let names = whole.chain(definitions.broken_models.iter().map(|name| &*name.value));
     let Some(models) = models else { return Ok(names.collect()) };

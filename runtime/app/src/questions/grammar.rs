@@ -1,9 +1,9 @@
 //! The grammar with the members that a caller may see.
 //!
-//! In: a question and its caller. Out: its interpretation. The vocabulary of a caller depends on the served project, the
-//! language, and the artifacts that the caller may see. The last ones are stored, because it takes half a second to
-//! build one of 30,000 members. In a project with many members, the work is done on a thread of its own. Not here: the
-//! lookup of values.
+//! In: a question and its caller. Out: its interpretation. The vocabulary of a caller depends on the served project,
+//! the language, and the artifacts that the caller may see. The vocabularies of the most recent callers are cached,
+//! because it takes half a second to build one with 30,000 members. In a project with many members, the work is done on
+//! a thread of its own. Not here: the lookup of values.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

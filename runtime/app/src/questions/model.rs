@@ -2,10 +2,9 @@
 //!
 //! In: a question, and the members that its caller may see. Out: a query that compiles for the caller, a request for
 //! clarification, or the reason why there is neither. If a reply is refused, it is sent back to the model with the
-//! reason, at most [`MAX_REPAIRS`] times. Each request is in the audit log before it is sent. Queries are stored by the
-//! digest of their prompt. The prompt contains everything that the model received, so no caller gets a query that was
-//! written from another caller's members. Not here: the format of requests and replies (the adapter), and rows of the
-//! warehouse.
+//! reason, at most [`MAX_REPAIRS`] times. Each request is in the audit log before it is sent. Queries are cached by the
+//! digest of their prompt. Callers who may see different members have different prompts, so they never share a query.
+//! Not here: the format of requests and replies (the adapter), and rows of the warehouse.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroU32;

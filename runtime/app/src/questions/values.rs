@@ -2,9 +2,9 @@
 //!
 //! In: an interpretation with words that may be values. Out: the values that the caller may see, with their numbers of
 //! rows in the cube that the question is about. Words are compared with the stored lists of values that searches use.
-//! If there is none for the caller, or if a list has only a part of the values, the lookup is a query of the caller, so
-//! that policies and limits apply; a lookup that is denied finds nothing. Not here: the choice of a value, which the
-//! grammar makes.
+//! If the caller has no list, or a list has only a part of the values, the lookup is a query of the caller. Policies
+//! and limits apply to it; a lookup that is denied finds nothing. Not here: the choice of a value, which the grammar
+//! makes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

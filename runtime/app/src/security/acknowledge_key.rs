@@ -1,9 +1,9 @@
 //! Signs the links by which readers of a message acknowledge an alert.
 //!
 //! In: the id of an alert and the time of a message. Out: a token with an expiry, signed by a key of this server. The
-//! token acknowledges this one alert and nothing else, and contains a mark of the monitor's owner, so that it becomes
-//! invalid when the owner loses the right to see the alert. Nothing is stored, so any replica with the same key accepts
-//! it. Not here: the move of the alert (`monitors`).
+//! token acknowledges this one alert and nothing else. It contains a mark of the monitor's owner, so it becomes invalid
+//! when the owner loses the right to see the alert. Nothing is stored, so any replica with the same key accepts it. Not
+//! here: the move of the alert (`monitors`).
 
 use std::sync::Arc;
 

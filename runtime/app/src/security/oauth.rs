@@ -235,7 +235,7 @@ impl OAuth {
     }
 }
 
-/// Returns the reason as the log, the metrics and the audit log name it.
+/// Returns the name of the reason in the log, the metrics and the audit log.
 fn reason(error: &OAuthError) -> &'static str {
     match error {
         OAuthError::UnknownProvider => "unknown provider",

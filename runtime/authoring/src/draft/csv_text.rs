@@ -12,7 +12,7 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// The number of bytes of a file that are read.
 const MAX_BYTES: u64 = 1 << 28;
 
-/// The facts about a file.
+/// The properties of a CSV file that decide how it is read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct CsvText {
     pub(super) is_empty: bool,

@@ -56,7 +56,8 @@ pub(super) struct Reference {
 pub enum Evidence {
     /// The database enforces the key or the reference.
     Declared,
-    /// `found` of `of` sampled values were found. For a key, all rows were read.
+    /// `found` of `of` sampled values occur in the target. For a key, both are the number of rows: all rows were read,
+    /// and their values are distinct.
     Sampled { found: u64, of: u64 },
 }
 

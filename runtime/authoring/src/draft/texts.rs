@@ -201,7 +201,7 @@ async fn spellings(warehouse: &dyn Warehouse, table: &Table, column: usize, samp
     Spellings { distinct: sample.distinct, folded: sample.folded, example, is_partial: false }.note(name)
 }
 
-/// Returns a value as notes show it.
+/// Returns the form of a value in notes.
 pub(super) fn shown(value: &str) -> String {
     let is_cut = value.chars().count() > SHOWN_CHARACTERS;
     let plain = |c: char| if c.is_control() { ' ' } else { c };

@@ -293,7 +293,7 @@ async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -
              later\n",
         );
     }
-    print_unjudged(&run);
+    print_unevaluated(&run);
     Ok(())
 }
 
@@ -304,7 +304,7 @@ fn has_no_values(run: &Result<AnomalyRun, AnomalyError>) -> bool {
         Ok(run) => {
             run.series.iter().flat_map(|series| &series.points).all(|point| point.value.is_none_or(|v| v == 0.0))
         }
-        Err(error) => matches!(error, AnomalyError::NothingToJudge { .. }),
+        Err(error) => matches!(error, AnomalyError::NothingToEvaluate { .. }),
     }
 }
 
@@ -319,7 +319,7 @@ fn no_rows(request: &AnomalyRequest, data: DataRange) -> Failure {
 }
 
 /// Reports the series whose history is too short.
-fn print_unjudged(run: &AnomalyRun) {
+fn print_unevaluated(run: &AnomalyRun) {
     for series in run.series.iter().filter(|series| series.points.is_empty()) {
         let least = run.detector.min_points;
         print_error(&format!(
@@ -374,14 +374,14 @@ fn failure(error: AnomalyError) -> Failure {
                         `query.max_limit` is the limit.";
             Some(hint.to_owned())
         }
-        AnomalyError::NothingToJudge { .. } => Some(
+        AnomalyError::NothingToEvaluate { .. } => Some(
             "Set --from to an earlier date in the range of the data, or shorten the history with --training-size."
                 .to_owned(),
         ),
         AnomalyError::Detector(DetectorError::TooLong { .. }) => {
             Some("Choose a coarser granularity or a shorter range.".to_owned())
         }
-        AnomalyError::Fault { fault, series } => judging(&fault.fault, series),
+        AnomalyError::Fault { fault, series } => fault_hint(&fault.fault, series),
         _ => None,
     };
     match (error, hint) {
@@ -392,7 +392,7 @@ fn failure(error: AnomalyError) -> Failure {
 }
 
 /// Describes the series that a component was evaluating when it failed.
-fn judging(fault: &PluginFault, series: &[SeriesKey]) -> Option<String> {
+fn fault_hint(fault: &PluginFault, series: &[SeriesKey]) -> Option<String> {
     const NAMED: usize = 3;
     // The only series of a run has no name.
     let names: Vec<String> = series.iter().filter(|key| !key.is_empty()).take(NAMED).map(key).collect();

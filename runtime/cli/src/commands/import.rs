@@ -39,7 +39,7 @@ The cubes and views of all .yml and .js files below DIR become a project that co
 reported with its file, line and an action: moving windows, sub-query dimensions, Jinja, filters by caller …
 JavaScript is parsed and not executed: object literals are read, and calls of functions are reported.
 Nothing is dropped without a finding, and nothing that was protected becomes visible: a cube with an access policy
-has no visible rows until its policy is written, and private or masked members can't be queried.
+has no visible rows until its policy is written, and private or masked members cannot be queried.
 
 Without --out nothing is written.
 
@@ -70,7 +70,7 @@ const LOOKML_HELP: &str = "\
 The views of all .lkml files below DIR become cubes, and the joins of their explores become joins of cubes.
 Every difference is reported with its file, line and an action: Liquid, templated filters, table calculations …
 Nothing that was protected becomes visible: access filters become policies, a view with an access grant has no visible
-rows until its policy is written, and a view that no explore shows can't be queried.
+rows until its policy is written, and a view that no explore shows cannot be queried.
 
 Without --out nothing is written.
 

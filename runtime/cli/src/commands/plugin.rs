@@ -105,7 +105,7 @@ pub fn run(arguments: &PluginArguments, terminal: Terminal) -> Result<bool, Fail
     }
 }
 
-/// Returns a problem as a terminal shows it, without control characters; further lines are indented.
+/// Returns a problem without control characters, for a terminal; further lines are indented.
 fn shown(problem: &str, indent: usize) -> String {
     let lines: Vec<String> = problem.lines().map(plain).collect();
     lines.join(&format!("\n{:indent$}", ""))

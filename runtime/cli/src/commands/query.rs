@@ -88,10 +88,10 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
     Ok(())
 }
 
-/// Refuses a query that only tables of pre-aggregations may answer, because commands read the rows.
+/// Refuses a query with `pre_aggregations: only`. Commands read the rows of cubes, and no tables of pre-aggregations.
 ///
 /// # Errors
-/// The query has `pre_aggregations: only`.
+/// The query may only read tables of pre-aggregations.
 pub(super) fn refuse_tables_only(query: &SemanticQuery) -> Result<(), Failure> {
     if query.pre_aggregations != PreAggregations::Only {
         return Ok(());

@@ -95,7 +95,7 @@ pub(super) enum ExpandError {
 }
 
 impl ExpandError {
-    /// Returns the diagnostic for the value of a key.
+    /// Returns the diagnostic for the key whose value cannot be completed.
     pub(super) fn explain(&self, key: &str) -> Diagnostic {
         match self {
             ExpandError::Unset { name } => {

@@ -21,7 +21,7 @@ pub struct IneffectiveSetting {
 /// The reason for which a setting has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IneffectiveCause {
-    /// This setting is missing. It is written as an author writes it.
+    /// This setting is missing. It has the spelling of a project file.
     Missing(&'static str),
     /// This setting has priority.
     Overridden(&'static str),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use terrane_app::ports::plugins::PluginRole;
 use terrane_compiler::diagnostic::{Code, Diagnostic};
-use terrane_plugin_host::manifest::{AskedLimits, Capability};
+use terrane_plugin_host::manifest::{Capability, RequestedLimits};
 use terrane_plugin_host::signature::PublicKey;
 use terrane_plugin_host::{ConfigJson, Grants};
 
@@ -45,7 +45,7 @@ pub struct PluginConfig {
     pub is_monitored: bool,
     pub config_json: ConfigJson,
     pub grants: Grants,
-    pub limits: AskedLimits,
+    pub limits: RequestedLimits,
     pub place: Place,
 }
 
@@ -121,7 +121,7 @@ fn entry(s: &mut Section<'_>) -> Option<PluginConfig> {
     }
     let config_json = s.json("config").map(|json| json.to_string()).unwrap_or_default().into();
     let grants = grants(s);
-    let limits = s.section("limits", |s| AskedLimits {
+    let limits = s.section("limits", |s| RequestedLimits {
         time_ms: s.integer("time_ms", 1..=600_000),
         fuel: s.integer("fuel", 1..=1_000_000_000_000),
         memory_mb: s.integer("memory_mb", 1..=64),

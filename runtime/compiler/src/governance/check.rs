@@ -1,8 +1,9 @@
 //! Checks one hook's obligations against the model and the query, and merges those of all hooks.
 //!
 //! In: [`Obligations`]. Out: [`Checked`], or the fault of the hook; then [`MergedObligations`] for `Access`. An
-//! obligation on a cube also applies to its aliases. Another cube over the same table that the hook did not mention is
-//! closed, as a project's own policy would close it, because it is unknown how its rows should be filtered.
+//! obligation on a cube also applies to its aliases. If another cube reads the same table and the hook did not mention
+//! it, this cube is closed, because it is unknown which of its rows the caller may see. A policy of the project has the
+//! same effect.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -17,8 +17,8 @@ pub struct ColumnTypes {
     pub dimensions: HashMap<DimensionId, LogicalType>,
     /// Types of the arguments of aggregating measures.
     pub measures: HashMap<MeasureId, LogicalType>,
-    /// Dimensions and measures' arguments of a type of the engine's own, whose values become strings by a cast: an enum,
-    /// a UUID, a time of day.
+    /// Dimensions, and arguments of measures, whose type exists only in the engine, such as an enum, a UUID or a time
+    /// of day. A cast converts their values to strings.
     pub special: HashSet<SpecialMember>,
     /// The types of the expressions that policies compare a caller's values with.
     pub compared: HashMap<ComparedId, LogicalType>,
@@ -26,7 +26,7 @@ pub struct ColumnTypes {
     pub joined: HashMap<JoinOperandId, LogicalType>,
 }
 
-/// A member with a type of the engine's own.
+/// A member whose type exists only in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SpecialMember {
     Dimension(DimensionId),

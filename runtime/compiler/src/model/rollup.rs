@@ -57,7 +57,7 @@ pub struct Rollup {
     pub measures: Vec<MeasureId>,
     /// The dimensions of the stored groups: of the cube, or of cubes that it reaches by to-one joins.
     pub dimensions: Vec<DimensionId>,
-    /// The segments of the stored groups: each is a column that says whether a row passes the segment.
+    /// The segments of the stored groups. Each is a Boolean column: true for rows in the segment.
     pub segments: Vec<SegmentId>,
     /// The conditions of its rows, ANDed.
     pub filters: Vec<Snippet>,

@@ -49,7 +49,7 @@ pub(super) enum Target {
     Part(SqlPart),
 }
 
-/// Names as one snippet sees them.
+/// The names to which one snippet can refer.
 #[derive(Clone, Copy)]
 pub(super) struct NameScope<'m> {
     pub(super) model: &'m Model,

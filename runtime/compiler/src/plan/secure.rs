@@ -150,8 +150,8 @@ impl<'m> Protection<'m> {
         Ok(())
     }
 
-    /// Binds the caller's values. Returns false if a value is missing or of a different type than the expression that
-    /// it is compared with, or if a list has several values where one is expected.
+    /// Binds the caller's values. Returns false if a value is missing, if its type is not that of the compared
+    /// expression, or if a list has several values where one is expected.
     fn bind(&mut self, access: &Access<'m>, sql: &Snippet) -> bool {
         let mut is_complete = true;
         for part in sql.user_parts() {

@@ -1,9 +1,9 @@
 //! Filters behind to-many joins as semi-joins, if nothing else is read behind these joins.
 //!
 //! In: a fact's row filters. Out: the filters that require a joined row of one branch, as semi-joins over a set of
-//! keys, so that rows of the fact are neither repeated nor counted twice. A filter stays in the join tree if a row of
-//! nulls passes it, if it reads several branches, if the join is not an equality of two columns, or if the joined cube
-//! itself would take another path.
+//! keys, so that rows of the fact are neither repeated nor counted twice. A filter stays in the join tree in four
+//! cases: a row of nulls passes it; it reads several branches; the join is not an equality of two columns; or the
+//! joined cube itself would take another path.
 
 use super::NodeId;
 use super::join_path::{Asker, JoinTree, path};

@@ -334,8 +334,8 @@ fn attributes(fields: &mut Fields, key: &str) -> Vec<(std::sync::Arc<str>, Vec<V
     conditions
 }
 
-/// Returns a diagnostic if an attribute's value never matches, or if it matches other callers than its notation
-/// suggests.
+/// Returns a diagnostic if an attribute's value never matches, or if it matches callers that its notation does not
+/// suggest.
 fn unusable(label: &str, node: &Node) -> Option<Diagnostic> {
     match &node.value {
         NodeValue::Null => {

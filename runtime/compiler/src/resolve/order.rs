@@ -6,7 +6,7 @@ use crate::query::resolved::{Group, GroupBy, OrderKey, OrderTarget, SelectedValu
 use crate::query::{MemberRef, OrderBy, QueryError};
 
 impl Resolver<'_> {
-    /// Returns the caller's keys or the default, followed by the remaining groups.
+    /// Returns the sort keys: those of the caller, or else the default, followed by all other groups.
     pub(super) fn order(&self, groups: &[Group], values: &[SelectedValue]) -> Result<Vec<OrderKey>, QueryError> {
         let mut keys: Vec<OrderKey> = Vec::with_capacity(self.query.order.len() + groups.len());
         for OrderBy { member, descending } in &self.query.order {

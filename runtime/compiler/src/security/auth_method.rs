@@ -35,7 +35,7 @@ impl AuthMethod {
         }
     }
 
-    /// Returns the method of a request that a word names; `None` for any other word.
+    /// Returns the authentication method with a name; `None` if no request can have a method with this name.
     pub fn of_request(word: &str) -> Option<AuthMethod> {
         AuthMethod::OF_REQUESTS.into_iter().find(|method| method.as_str() == word)
     }

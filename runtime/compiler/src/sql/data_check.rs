@@ -85,11 +85,11 @@ pub struct DataCheck {
 }
 
 /// A statement that cannot be created: its cube, the place of the claim, and the error.
-pub type Unmade = (CubeId, Option<Span>, QueryError);
+pub type UncheckedClaim = (CubeId, Option<Span>, QueryError);
 
 /// Returns all checks of a model, cube by cube. Aliases are left out, because they have the rows and joins of their
 /// cubes. If a statement cannot be created, the item is an error with the cube and the place.
-pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCheck, Unmade>> {
+pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCheck, UncheckedClaim>> {
     let mut checks = Vec::new();
     let mut proven: HashSet<(CubeId, Vec<&ColumnName>)> = HashSet::new();
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
@@ -117,7 +117,10 @@ pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCh
 }
 
 /// Returns the checks of the tests of dimensions, cube by cube, without those of aliases.
-pub fn dimension_tests(model: &Model, profile: &DialectProfile) -> Vec<(DimensionClaim, Result<DataCheck, Unmade>)> {
+pub fn dimension_tests(
+    model: &Model,
+    profile: &DialectProfile,
+) -> Vec<(DimensionClaim, Result<DataCheck, UncheckedClaim>)> {
     let mut checks = Vec::new();
     for cube in model.cubes.iter().filter(|cube| cube.alias_of.is_none()) {
         let of_cube = OfCube { model, profile, cube };

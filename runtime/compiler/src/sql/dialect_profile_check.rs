@@ -1,9 +1,9 @@
 //! Checks the profile of a dialect component.
 //!
 //! In: an untrusted [`RawProfile`]. Out: a [`DialectProfile`], or every fault with its place. A checked profile has all
-//! operators, granularities and types that the printer needs, quotes from a short list of known pairs, and templates
-//! that use each of their arguments, so that no filter can disappear. Not here: whether a template has the *meaning* of
-//! its operator; conformance cases test that.
+//! operators, granularities and types that the printer needs. Its quotes are from a short list of known pairs. Its
+//! templates use each of their arguments, so that no filter can disappear. Not here: whether a template has the
+//! *meaning* of its operator; conformance cases test that.
 
 use std::collections::HashSet;
 

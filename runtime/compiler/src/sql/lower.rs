@@ -29,7 +29,7 @@ const TOTAL: &str = "total_rows";
 /// The largest number of rows of an answer that is read as a whole. A larger answer is a stream, which begins with the
 /// number of groups. Therefore only pages with fewer rows count as known to contain all groups.
 pub const MAX_WHOLE_ROWS: u64 = 10_000;
-/// The column that holds how many rows were added for steps of time.
+/// The column that contains the number of rows that gap filling added.
 const ADDED: &str = "added_rows";
 /// A column of the merge: 1 for groups of selected facts, 0 for groups that are only looked up.
 const IS_SELECTED: &str = "is_selected";

@@ -150,7 +150,7 @@ impl<'q> Binder<'q> {
         table.map(|table| AllOf::Except(table, columns))
     }
 
-    /// Returns whether an expression is a table, as far as its form shows.
+    /// Returns whether the form of an expression shows that it is a table.
     pub(super) fn is_table(&mut self, expression: &'q Expression) -> bool {
         match &expression.kind {
             ExpressionKind::Rows(_) => true,

@@ -1,8 +1,8 @@
 //! Expanded tables: a filter by rows of a table also restricts the tables that the rows reach on the one side.
 //!
 //! In: filters and rows of a table, and the tables that a measure aggregates. Out: filters on the keys of the tables on
-//! the one side. The keys are fetched only if a measure does not depend on the table itself, because for all other
-//! measures the row of the table determines the rows on the one side.
+//! the one side. The keys are fetched only if a measure does not depend on the table itself. For all other measures,
+//! the row of the table determines the rows on the one side.
 
 use std::rc::Rc;
 

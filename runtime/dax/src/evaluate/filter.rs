@@ -412,8 +412,8 @@ impl<'q> Evaluator<'q> {
         Ok(FilterContext { filters: self.filter_list(filters), ..inner })
     }
 
-    /// Returns an error if only some columns of a row are to be removed from a filter by keys, or from a pin of a row
-    /// whose key the caller does not see. The columns of such rows cannot be separated.
+    /// Returns an error if a modifier removes only some columns of a row from a filter by keys, or from a pin of a row
+    /// whose key the caller may not see. The columns of such rows cannot be separated.
     fn refuse_parts_of_rows(&self, context: &FilterContext, of: &AllOf, place: Place) -> Result<()> {
         let is_unknown = |pin: &Pin| pin.row_of.is_some_and(|table| !self.has_visible_key(table));
         let columns = match of {
@@ -596,7 +596,7 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns whether the call turns current rows into pins that a filter by rows of this table replaces.
+    /// Returns whether the call turns current rows into pins, and a filter by rows of this table replaces these pins.
     fn is_fresh(&self, source: SourceTable, surroundings: &Surroundings) -> bool {
         let restricts = |pin: &Pin| {
             let reaches = |one: Expansion| self.model.join_paths(one.table).is_to_one(source.cube());

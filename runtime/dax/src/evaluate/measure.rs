@@ -240,9 +240,9 @@ impl<'q> Evaluator<'q> {
         fold(aggregation, rows.iter().map(|row| &row[0]), place)
     }
 
-    /// Returns each value of a column with the number of rows that have it. The column is selected like a group, so
-    /// that policies apply as they do to its rows. Returns `None` if no measure counts the rows, or if the aggregate
-    /// needs the rows one by one, as for dates.
+    /// Returns each value of a column with the number of rows that have it. The column is selected as a group, so the
+    /// policies on its rows apply. Returns `None` if no measure counts the rows, or if the aggregate needs the rows one
+    /// by one, as for dates.
     fn counted_values(
         &self,
         aggregation: Aggregation,

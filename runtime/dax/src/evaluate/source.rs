@@ -105,7 +105,7 @@ impl<'q> Evaluator<'q> {
         Ok(())
     }
 
-    /// Returns the columns of a filter as a warning names them: the table, for a filter by rows of a table.
+    /// Returns the names of a filter's columns in a warning: the table, for a filter by rows of a table.
     fn shown_in_warning(&self, restriction: &Restriction) -> Vec<String> {
         match restriction.rows_of {
             Some(table) => vec![TableName(&self.model.cube(table).name).to_string()],

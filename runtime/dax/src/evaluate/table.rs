@@ -22,7 +22,7 @@ impl<'q> Evaluator<'q> {
     pub(super) fn table(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result<Rc<Rows>> {
         self.step(table.place)?;
         let scan = self.scan(Node::Table(table), environment.frames.len() as u32);
-        let make = || self.made(table, environment, need);
+        let make = || self.counted(table, environment, need);
         let rows = if scan.is_open || self.sees_rows(&scan, environment) {
             make()?
         } else {
@@ -33,7 +33,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Evaluates a table and counts its memory.
-    fn made(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result<Rc<Rows>> {
+    fn counted(&self, table: &'q Table, environment: &Environment, need: &Need) -> Result<Rc<Rows>> {
         let rows = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.table_kind(table, environment, need))?;
         // The memory of shared rows was counted when they were created.
         if rows.charge.is_some() {

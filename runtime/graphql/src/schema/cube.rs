@@ -48,7 +48,7 @@ pub(crate) struct Measure {
     /// The format for display, such as `currency`.
     format: Option<Arc<str>>,
     drill_members: Vec<String>,
-    /// True if the measure reads other times than those of its row: a running total or a rolling window.
+    /// True if the measure reads rows at times other than that of the row: a running total or a rolling window.
     has_time_intelligence: bool,
     /// `running_total`, `running_total_from_all` if the rows before the range are added too, or `rolling_window`.
     time_intelligence_type: Option<&'static str>,

@@ -67,7 +67,7 @@ impl Changes {
         Ok(builds.iter().map(|build| PreaggregationBuild::new(build, audience).into()).collect())
     }
 
-    /// Cancels a build that waits or runs. One that had ended stays as it was.
+    /// Cancels a build that waits or runs. A build that has already ended is not changed.
     async fn cancel_pre_aggregation_build(&self, context: &Context<'_>, id: ID) -> Result<PreAggregationBuild> {
         let state = state(context);
         let request = permitted(state, "cancelPreAggregationBuild", Scope::Write).await?;

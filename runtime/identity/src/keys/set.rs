@@ -140,8 +140,8 @@ fn repeated(keys: &[Json]) -> BTreeSet<&str> {
     keys.iter().filter_map(|key| key.get("kid")?.as_str()).filter(|kid| !seen.insert(*kid)).collect()
 }
 
-/// Reads a key. Returns `None` if the key has an unsupported kind, has another use than signatures, is too weak, or
-/// includes its private part.
+/// Reads a key. Returns `None` if the key has an unsupported kind, is not for signatures, is too weak, or includes its
+/// private part.
 fn read_key(json: &Map<String, Json>) -> Option<Key> {
     let text = |name: &str| json.get(name).and_then(Json::as_str);
     if json.contains_key("d") || json.get("use").is_some_and(|of| of.as_str() != Some("sig")) {

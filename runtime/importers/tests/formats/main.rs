@@ -1,5 +1,5 @@
-//! Tests imports of small models of each format. The imported project must compile, a model that is closed to some
-//! callers must not be open to them in the project, and every difference has a finding at its place.
+//! Tests imports of small models of each format. The imported project must compile. It must not give callers access
+//! that the model denies. Every difference must have a finding at its place.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

@@ -124,7 +124,7 @@ fn document_of_change(message: &Value) -> Option<&str> {
     is_full.then(|| message.pointer("/params/textDocument/uri")?.as_str()).flatten()
 }
 
-/// Returns whether a waiting message only changes a document whose content is sent again.
+/// Returns whether a waiting message is superseded by a new one that contains the full text of the same document.
 fn replaces(document: &str, waiting: &Incoming) -> bool {
     matches!(waiting, Incoming::Message(message) if document_of_change(message) == Some(document))
 }

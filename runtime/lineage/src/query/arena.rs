@@ -1,6 +1,7 @@
 //! The tables, columns and unresolved places of one query, each with a number.
 //!
-//! In: names in the order in which they are found. Out: numbers, which origins refer to. Not here: scopes.
+//! In: names in the order in which they are found. Out: numbers, by which origins refer to the columns. Not here:
+//! scopes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! An instance of a governance hook for one query.
 //!
 //! In: a linked component, and the facts of a query. Out: an unchecked verdict. The code that `bindgen!` generates
-//! compares the types of all five functions at each instantiation and copies every string of the facts, which took a
+//! compares the types of all five functions at each instantiation, and copies every string of the facts. This took a
 //! quarter of the time of a call. This module compares only the function that queries call, once per component, and
 //! copies strings only into the guest.
 

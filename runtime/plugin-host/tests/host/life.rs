@@ -14,7 +14,7 @@ use terrane_app::ports::detectors::{DetectorParams, Detectors as _, SeriesBatch}
 use terrane_app::ports::plugins::{
     ChangeError, PluginError, PluginFault, PluginRole, PluginState, PluginStatus, Plugins as _,
 };
-use terrane_plugin_host::manifest::{self, AskedLimits};
+use terrane_plugin_host::manifest::{self, RequestedLimits};
 use terrane_plugin_host::signature::SecretKey;
 use terrane_plugin_host::{
     ComponentDetectors, Grants, MonotonicClock, PluginHost, PluginSettings, SearchPath, Settings, components_in,
@@ -171,7 +171,7 @@ fn requests_beyond_the_grants_are_named_and_the_smaller_limit_applies() {
         "id = \"{ID}\"\nversion = \"1.0.0\"\nroles = [\"detector\"]\napi = \"terrane:plugins@0.1.0\"\ncapabilities = [\"memo\", \"sample-rows\"]\n[limits]\ntime_ms = 7\nfuel = 900\n"
     );
     let house = House::new(&manifest::embed(&guest.component(), &text).unwrap());
-    let limits = AskedLimits { fuel: Some(500), memory_mb: Some(2), time_ms: Some(9) };
+    let limits = RequestedLimits { fuel: Some(500), memory_mb: Some(2), time_ms: Some(9) };
     let grants = Grants { memo: true, ..Grants::default() };
     let status = only(&house.host(PluginSettings { limits, grants, ..house.settings() }));
     assert_eq!(status.state, PluginState::Active, "{status:?}");

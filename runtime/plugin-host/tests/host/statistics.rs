@@ -13,7 +13,7 @@ use terrane_app::ports::detectors::{DetectorError, DetectorParams, Detectors as 
 use terrane_app::ports::plugins::{Limit, PluginFault, PluginRole};
 use terrane_app::ports::severity::FindingSeverity;
 use terrane_compiler::types::{LogicalType, Value};
-use terrane_plugin_host::manifest::AskedLimits;
+use terrane_plugin_host::manifest::RequestedLimits;
 use terrane_plugin_host::{ComponentChecks, ComponentDetectors, PluginHost, PluginSettings, SearchPath, Settings};
 use terrane_sdk::CallContext;
 use terrane_sdk::detector::{Detector as _, Params};
@@ -128,7 +128,7 @@ async fn scores_of_a_series_do_not_depend_on_other_series() {
 #[tokio::test]
 async fn calls_of_one_turn_share_one_fuel_limit() {
     let judged = async |fuel: u64, series: usize| {
-        let limits = AskedLimits { time_ms: Some(600_000), fuel: Some(fuel), memory_mb: None };
+        let limits = RequestedLimits { time_ms: Some(600_000), fuel: Some(fuel), memory_mb: None };
         let path = components().join("detector-standard.wasm");
         let plugin = PluginSettings { limits, ..PluginSettings::new("detector-standard", PluginRole::Detector, path) };
         let settings = Settings { plugins: vec![plugin], ..Settings::new(SearchPath::default()) };

@@ -27,7 +27,7 @@ use terrane_app::ports::plugins::{PluginError, PluginFault, PluginRole, PluginSt
 use terrane_app::query::RequestContext;
 use terrane_compiler::SecurityContext;
 use terrane_compiler::governance::QueryFacts;
-use terrane_plugin_host::manifest::AskedLimits;
+use terrane_plugin_host::manifest::RequestedLimits;
 use terrane_plugin_host::{
     CallLimits, ComponentChecks, ComponentDetectors, Hooks, MonotonicClock, PluginHost, PluginSettings, SearchPath,
     Settings,
@@ -42,7 +42,8 @@ const ROLES: [(PluginRole, &str); 3] = [
 const LITTLE_FUEL: CallLimits = CallLimits { fuel: 2_000_000, time_ms: 600_000 };
 const LITTLE_TIME: CallLimits = CallLimits { fuel: u64::MAX >> 1, time_ms: 20 };
 /// The limits of calls that must end by fuel or memory, and never by time.
-const NO_TIME_LIMIT: AskedLimits = AskedLimits { time_ms: Some(600_000), fuel: Some(20_000_000), memory_mb: None };
+const NO_TIME_LIMIT: RequestedLimits =
+    RequestedLimits { time_ms: Some(600_000), fuel: Some(20_000_000), memory_mb: None };
 
 fn file(component: &[u8]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();

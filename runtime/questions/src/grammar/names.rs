@@ -132,7 +132,7 @@ impl Place<'_> {
         (start..end).any(|at| exact(at) > end)
     }
 
-    /// Returns whether the name behind the first word ends after the name that begins with it. In
+    /// Returns whether the name that begins at the second word ends after the name that begins at the first word. In
     /// `strongest wind gust`, the name is `wind gust`, although another member is the `strongest wind`.
     pub(super) fn is_longer_behind(&self, stems: &[&str], end: usize) -> bool {
         let behind = self.context.vocabulary.exact(&stems[1..]);
@@ -155,8 +155,8 @@ impl Place<'_> {
         found.members.iter().any(is_cube)
     }
 
-    /// Returns the numeric dimension that a verb before a comparison is a part of, as in `planes built before 2000` for
-    /// `year built`.
+    /// Returns the numeric dimension whose name contains the verb before a comparison, as in `planes built before 2000`
+    /// for `year built`.
     pub(super) fn compared_verb(&self) -> Option<Candidates> {
         let (stems, vocabulary) = (self.stems(), self.context.vocabulary);
         let Some((1, Meaning::Verb)) = self.context.language.phrase(&stems) else { return None };

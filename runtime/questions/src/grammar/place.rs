@@ -9,7 +9,7 @@ use crate::token::{Token, TokenKind};
 use super::items::{Candidates, Context, Item, ItemKind};
 use super::values::{self, Quality, ValueMatch, Words};
 
-/// The certainty of a member of which the question has only a part of the name.
+/// The certainty of a member if the question contains only a part of its name.
 pub(super) const CERTAINTY_OF_PART: f64 = 0.8;
 
 /// The part of a question that is not split yet, and its context.
@@ -52,9 +52,9 @@ impl Place<'_> {
         if is_better { (words, ItemKind::Value(values)) } else { (length, kind) }
     }
 
-    /// Returns whether a name is a value and not a member. It is a value as the agent of a verb, as in `paid by
-    /// patients`, and after a negation if it names a measure, as in `not completed`, because numbers cannot be
-    /// excluded.
+    /// Returns whether a name is a value and not a member. It is a value if it is the agent of a verb, as in `paid by
+    /// patients`. It is also a value if it names a measure after a negation, as in `not completed`, because numbers
+    /// cannot be excluded.
     fn prefers_value(&self, candidates: &Candidates) -> bool {
         let kinds = || candidates.members.iter().map(|index| self.context.vocabulary.entry(*index).kind);
         let is_excluded = self.before_fillers.is_some_and(|item| item.kind == ItemKind::Word(Meaning::Not));
@@ -184,8 +184,8 @@ impl Place<'_> {
                 || matches!(longer, Some((other, meaning)) if compares(meaning) && other >= length))
     }
 
-    /// Returns whether the first word is a noun that adds nothing to the value before it, as in `damaged goods`, or a
-    /// verb before a comparison, as in `cost more than 20 euros`.
+    /// Returns whether the first word adds nothing: a noun after a value, as in `damaged goods`, or a verb before a
+    /// comparison, as in `cost more than 20 euros`.
     fn is_filler_noun(&self, phrase: Option<(usize, Meaning)>) -> bool {
         let (language, word) = (self.context.language, &self.tokens[0].lower);
         let is_after_value = matches!(self.before.map(|item| &item.kind), Some(ItemKind::Value(_)));

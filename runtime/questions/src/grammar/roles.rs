@@ -108,7 +108,7 @@ struct State {
     over: Option<Over>,
     /// True after words such as `vs last year`.
     compares_last_year: bool,
-    /// True if the date of the newest data decides on the time of the question.
+    /// True if the time of the question depends on the date of the newest data.
     is_dated: bool,
     /// True after `compare`: the second time is the comparison period.
     compares_times: bool,
@@ -125,7 +125,7 @@ struct State {
     named_direction: Option<bool>,
     /// True after `worst first`: all rows are wanted.
     orders_all: bool,
-    /// The text of the ranked group, if it is in the singular: only its first row is wanted.
+    /// The text of the ranked group, if it is in the singular, as in `the best day`. The answer then has one row.
     single: Option<String>,
     /// The units that the question names for its answer.
     units: Vec<(String, Unit)>,
@@ -148,7 +148,7 @@ struct State {
     /// The last word of negation, and the word that excluded a value.
     negation: String,
     excluded: Option<String>,
-    /// The first and the last day of the time that is left out.
+    /// The first and the last day of the excluded range of time.
     excluded_days: Option<(Date, Date)>,
     /// The cube that was named. Its rows are counted if the question names no measure.
     cube: Option<usize>,

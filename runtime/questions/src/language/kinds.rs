@@ -174,7 +174,7 @@ pub(crate) enum WordList {
     Only,
     /// Pronouns behind the name that they are about, such as `who`.
     Relatives,
-    /// Verbs for states, which are not events of other rows than their subject, such as `located`.
+    /// Verbs for states, such as `located`. They are no events of another cube.
     States,
     /// Words that describe rows behind `is`, such as `full`, and those that do so only at the end, such as `on`.
     Predicates,

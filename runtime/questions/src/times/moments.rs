@@ -1,4 +1,4 @@
-//! Periods as a question names them: a date, a month, a quarter, a year, or a day with a name.
+//! Periods in the words of a question: a date, a month, a quarter, a year, or a day with a name.
 //!
 //! In: the words at a place. Out: a period that may lack its year, and the days that it means.
 
@@ -8,7 +8,7 @@ use super::{Calendar, count, count_of_months, stems, unit};
 use crate::language::{Language, Meaning, NamedDay};
 use crate::token::{Token, TokenKind};
 
-/// A period as the question names it: a year, or a part of a year that may lack its year.
+/// A period in the words of a question: a year, or a part of a year that may lack its year.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     pub(super) year: Option<i16>,

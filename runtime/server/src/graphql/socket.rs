@@ -113,7 +113,7 @@ impl Socket {
         );
     }
 
-    /// Serves the socket until it is to be closed; `None` if the client is gone.
+    /// Serves the socket until the server closes it; `None` if the client is gone.
     async fn talk(mut self, stream: &mut SocketStream, count: &mut u64) -> Option<Close> {
         if !self.has_subprotocol {
             return Some(Close::SUBPROTOCOL);

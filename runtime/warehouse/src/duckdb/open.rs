@@ -3,7 +3,7 @@
 //! The order of the steps is important. File paths in `init` are relative to the project, so the search path is set
 //! first. The allowed folders must be set before external access is turned off. `lock_configuration` is last: after it,
 //! no statement can change a setting, load an extension or attach a file. If the SQL of the project and of the database
-//! does not read files, no folder is allowed, because DuckDB would read the name of an unknown table as a file.
+//! does not read files, no folder is allowed. Otherwise DuckDB would read an unknown table's name as that of a file.
 //!
 //! DuckDB 1.5 checks a relative path against the allowed folders as if it were relative to the working directory of the
 //! process and not to the search path. A view over `read_parquet('data/x.parquet')` would therefore fail after the

@@ -36,7 +36,7 @@ const SECONDS: &str = "a number from 0.001 to 86400";
 const COST: &str = "a number from 0 to 1000000000 with at most six decimals";
 const CHECK: &[&str] = &["query", "user_id"];
 
-/// Guardrails to set. A limit that is left out or null is none.
+/// Guardrails to set. An absent or null limit means that no limit applies.
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct GuardrailChange {
@@ -132,7 +132,7 @@ pub struct SourceOfGuardrails<'a> {
 #[schemars(deny_unknown_fields)]
 pub struct GuardrailQuestion {
     pub query: ModuleQuery,
-    /// The user whose guardrails apply; another user than the caller with `admin` only.
+    /// The user whose guardrails apply; other users only with the scope `admin`.
     pub user_id: Option<String>,
 }
 

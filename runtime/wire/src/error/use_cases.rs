@@ -287,7 +287,7 @@ impl ErrorBody {
             | AnomalyError::Detector(DetectorError::TooLong { .. })
             | AnomalyError::FewerRows { .. }
             | AnomalyError::TooManyPoints { .. }
-            | AnomalyError::NothingToJudge { .. } => ErrorBody::new(Code::InvalidQuery, message),
+            | AnomalyError::NothingToEvaluate { .. } => ErrorBody::new(Code::InvalidQuery, message),
         }
     }
 

@@ -65,7 +65,7 @@ pub(super) enum Values<'a> {
     /// A map. Keys are strings in JSON, whatever their type is in the warehouse.
     Map(&'a MapArray),
     Struct(Vec<(Vec<u8>, Column<'a>)>),
-    /// Values that are written as their text.
+    /// Values of other types, written as strings.
     Other(Option<ArrayFormatter<'a>>),
 }
 

@@ -48,10 +48,9 @@ async fn changed_definition_is_reported_with_its_lines_and_place() {
     let changed = changes(&set, &STOCK.replace("sql: pieces", "sql: pieces * weight"));
     let [changed] = changed.as_slice() else { panic!("{changed:?}") };
     assert_eq!((changed.code, changed.is_error()), (Code::CertifiedChanged, true));
-    assert_eq!(
-        changed.message,
-        "definition of certified measure `stock.pieces` changed:\n  - sql: pieces\n  + sql: pieces * weight"
-    );
+    assert!(changed.message.contains("`stock.pieces`"), "{changed:?}");
+    let lines: Vec<&str> = changed.message.lines().skip(1).collect();
+    assert_eq!(lines, ["  - sql: pieces", "  + sql: pieces * weight"]);
     let span = changed.span.clone().unwrap();
     assert_eq!((&*span.file, span.line), ("cubes/stock.yml", 9));
     assert!(changed.hint.is_some());
@@ -71,14 +70,15 @@ async fn removed_and_renamed_artifacts_are_reported() {
     let renamed = changes(&set, &STOCK.replace("name: pieces, type", "name: items, type"));
     let [renamed] = renamed.as_slice() else { panic!("{renamed:?}") };
     assert_eq!(renamed.code, Code::CertifiedRenamed);
-    assert_eq!(renamed.message, "certified measure `stock.pieces` was renamed to `stock.items`");
+    let names: Vec<&str> = renamed.message.split('`').skip(1).step_by(2).collect();
+    assert_eq!(names, ["stock.pieces", "stock.items"]);
     assert_eq!(renamed.span.as_ref().map(|span| span.line), Some(9));
 
     let other = STOCK.replace("name: pieces, type: sum, sql: pieces", "name: items, type: max, sql: pieces");
     let removed = changes(&set, &other);
     let [removed] = removed.as_slice() else { panic!("{removed:?}") };
     assert_eq!(removed.code, Code::CertifiedRemoved);
-    assert_eq!(removed.message, "certified measure `stock.pieces` was removed");
+    assert!(removed.message.contains("`stock.pieces`"), "{removed:?}");
     assert_eq!(removed.span.as_ref().map(|span| span.line), Some(2), "the cube is its place");
 
     let mut files = world().files;

@@ -454,7 +454,7 @@ impl Rows {
 }
 
 impl Context {
-    /// Returns the filters that restrict a table, each reduced to the columns that restrict the table.
+    /// Returns the filters that restrict a table, without the columns that do not restrict it.
     fn reaching(&self, table: &str) -> Vec<Restriction> {
         let mut context = self.clone();
         context.remove(&|column| !applies(column, table));
@@ -563,7 +563,8 @@ pub fn compare(left: &Json, right: &Json) -> Ordering {
     }
 }
 
-/// Orders two values as results are ordered: BLANK comes before strings and FALSE, and between negative numbers and 0.
+/// Compares two values in the order of results: BLANK comes before strings and FALSE, and between negative numbers and
+/// 0.
 pub fn order(one: &Json, two: &Json) -> Ordering {
     let key = |value: &Json| match value {
         Json::Null => (0.0, 1, String::new()),

@@ -52,7 +52,7 @@ fn made(output: &Output) -> Value {
 }
 
 /// Checks that the created project has no error on its rows, and that each query has the same answer as its SQL.
-fn keeps_its_word(project: &Path, variables: &[(&str, &str)], cases: &[(&str, &str)]) {
+fn assert_project_is_correct(project: &Path, variables: &[(&str, &str)], cases: &[(&str, &str)]) {
     let with = |command: &str, arguments: &[&str]| {
         let program = variables.iter().fold(program(command, project), |p, (name, value)| p.variable(name, value));
         program.arguments(arguments).run().unwrap()
@@ -127,7 +127,7 @@ fn duckdb_file_becomes_a_project_with_valid_claims() {
     assert_eq!(left_out, ["payload", "tags"]);
     let settings = fs::read_to_string(shop.join("service_project.yml")).unwrap();
     assert!(settings.contains("name: my_shop") && settings.contains("path: data/shop.duckdb"), "{settings}");
-    keeps_its_word(
+    assert_project_is_correct(
         &shop,
         &[],
         &[
@@ -212,7 +212,7 @@ fn keys_of_parquet_files_are_found_in_their_data() {
         assert!(texts(&flights["dimensions"]).contains(&column), "{column}");
     }
     assert!(project.join("data/flights.parquet").is_file());
-    keeps_its_word(
+    assert_project_is_correct(
         &project,
         &[],
         &[
@@ -250,7 +250,7 @@ fn files_inside_the_project_are_not_moved() {
     let after = files(project.path());
     assert!(before.iter().all(|file| after.contains(file)), "{after:?}");
     assert!(!after.iter().any(|file| file.to_string_lossy().contains("terrane-new")), "{after:?}");
-    keeps_its_word(
+    assert_project_is_correct(
         project.path(),
         &[],
         &[
@@ -315,7 +315,7 @@ fn postgresql_database_becomes_a_project_without_its_password() {
     );
     let output = run("check", &project, &[]);
     assert!(output.code == Some(1) && output.stdout.contains("WAREHOUSE_PASSWORD is not set"), "{}", output.stdout);
-    keeps_its_word(
+    assert_project_is_correct(
         &project,
         &[("WAREHOUSE_PASSWORD", "secret")],
         &[

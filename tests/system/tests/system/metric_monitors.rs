@@ -287,7 +287,7 @@ fn hidden_metrics_are_unknown() {
         names.sort_by_key(|name| name.to_string());
     }
     assert_eq!(hidden, unknown);
-    assert_eq!(hidden["message"], "unknown metric `margin`");
+    assert!(hidden["message"].as_str().unwrap().contains("`margin`"), "{hidden}");
     assert!(!hidden["details"]["available_metrics"].to_string().contains("margin"), "{hidden}");
     // A caller who may see the metric gets its name as the nearest one.
     let near = refusal("boss", "mergin");
@@ -341,7 +341,7 @@ fn removed_metrics_fail_the_round() {
     assert_eq!(status, 200, "{loaded}");
     let (status, run) = shop.ask("boss", "POST", &path, None);
     assert_eq!((status, &run["outcome"]), (200, &json!("failed")), "{run}");
-    assert_eq!(run["message"], "unknown metric `all_orders`", "{run}");
+    assert!(run["message"].as_str().unwrap().contains("`all_orders`"), "{run}");
     // The owner of the monitor may still change it.
     let (status, _) = shop.ask("boss", "PUT", &format!("{MONITORS}/{id}"), Some(&definition("all_orders")));
     assert_eq!(status, 400);

@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "the shell of the tutorial needs the tools of the user")]
 
 mod answers;
+mod graphql_clients;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,15 +30,18 @@ struct Step {
 fn steps(markdown: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut lines = markdown.lines();
+    let mut is_followed = false;
     while let Some(line) = lines.next() {
         let Some(kind) = line.strip_prefix("```") else { continue };
         let block: String = lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
-        match (kind, steps.last_mut()) {
+        match (kind, steps.last_mut().filter(|_| is_followed)) {
             ("sh", _) => steps.push(Step { script: block, ..Step::default() }),
             ("text", Some(step)) => step.stdout = Some(block),
             ("stderr", Some(step)) => step.stderr.extend(block.lines().map(str::to_owned)),
             _ => {}
         }
+        // An output belongs to the block directly before it, which may be in another language.
+        is_followed = matches!(kind, "sh" | "text" | "stderr") && (kind == "sh" || is_followed);
     }
     steps
 }
@@ -96,16 +100,16 @@ const PAGES: &[(&str, usize, usize)] = &[
     ("runtime/docs/getting-started.md", 7, 6),
     ("runtime/docs/how-to/connect-bi-clients.md", 2, 2),
     ("runtime/docs/how-to/control-access.md", 5, 3),
-    ("runtime/docs/how-to/cost.md", 8, 7),
+    ("runtime/docs/how-to/cost.md", 9, 7),
     ("runtime/docs/how-to/create-a-project.md", 2, 2),
     ("runtime/docs/how-to/deploy.md", 1, 1),
     ("runtime/docs/how-to/find-anomalies.md", 5, 2),
-    ("runtime/docs/how-to/governance.md", 10, 10),
+    ("runtime/docs/how-to/governance.md", 11, 10),
     ("runtime/docs/how-to/import-models.md", 2, 1),
-    ("runtime/docs/how-to/monitors.md", 8, 8),
+    ("runtime/docs/how-to/monitors.md", 9, 9),
     ("runtime/docs/how-to/profiling.md", 5, 3),
     ("runtime/docs/how-to/questions.md", 3, 3),
-    ("runtime/docs/how-to/search.md", 3, 3),
+    ("runtime/docs/how-to/search.md", 4, 4),
     ("runtime/docs/how-to/share-a-project.md", 6, 2),
     ("runtime/docs/how-to/test-a-project.md", 7, 6),
     ("runtime/docs/reference/dax.md", 2, 2),

@@ -31,7 +31,7 @@ pub(super) fn range(at: Bucket, granularity: Granularity, steps: u32) -> Option<
     Some((DateRange::Between(Some(first.text()), Some(last.end_text(granularity))), times))
 }
 
-/// Returns whether the step has other values than the history, or at most half of them.
+/// Returns whether the step has values that the history does not have, or at most half of the history's values.
 fn differs(slices: &[Slice]) -> bool {
     let now = slices.iter().filter(|slice| slice.after.is_some_and(|value| value != 0.0)).count();
     let history = slices.iter().filter(|slice| slice.before.is_some_and(|value| value != 0.0)).count();

@@ -2,7 +2,7 @@
 //!
 //! In: a run. Out: for each series its name, a line of its newest points, and a mark below each anomalous point.
 
-use terrane_app::anomaly::{AnomalyRun, JudgedSeries, Point};
+use terrane_app::anomaly::{AnomalyRun, Point, ScoredSeries};
 use terrane_app::domain::SeriesKey;
 use terrane_pictures::{Glyphs, sparkline};
 use terrane_wire::anomaly::time;
@@ -14,17 +14,17 @@ const MAX_SERIES: usize = 20;
 
 /// Draws the series that have points. `name` returns the name of a series.
 pub(super) fn of_run(run: &AnomalyRun, glyphs: Glyphs, name: fn(&SeriesKey) -> String) -> String {
-    let judged: Vec<&JudgedSeries> = run.series.iter().filter(|series| !series.points.is_empty()).collect();
-    let drawn = judged.iter().take(MAX_SERIES);
+    let evaluated: Vec<&ScoredSeries> = run.series.iter().filter(|series| !series.points.is_empty()).collect();
+    let drawn = evaluated.iter().take(MAX_SERIES);
     let mut text: String =
         drawn.map(|series| format!("{}: {}", name(&series.dimensions), of_series(series, run, glyphs))).collect();
-    if judged.len() > MAX_SERIES {
-        text.push_str(&format!("{} more series are not drawn\n", judged.len() - MAX_SERIES));
+    if evaluated.len() > MAX_SERIES {
+        text.push_str(&format!("{} more series are not drawn\n", evaluated.len() - MAX_SERIES));
     }
     text
 }
 
-fn of_series(series: &JudgedSeries, run: &AnomalyRun, glyphs: Glyphs) -> String {
+fn of_series(series: &ScoredSeries, run: &AnomalyRun, glyphs: Glyphs) -> String {
     let points = &series.points[series.points.len().saturating_sub(MAX_STEPS)..];
     let values: Vec<Option<f64>> = points.iter().map(|point| point.value).collect();
     let marks: String = points.iter().map(|point| if point.is_anomalous { '^' } else { ' ' }).collect();
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn anomalies_are_marked_below_the_line() {
         let points = vec![point(0, Some(1.0), false), point(1, None, false), point(2, Some(8.0), true)];
-        let series = |points: Vec<Point>| JudgedSeries {
+        let series = |points: Vec<Point>| ScoredSeries {
             dimensions: vec![("region".into(), Some("EU".into()))],
             history: 9,
             points,

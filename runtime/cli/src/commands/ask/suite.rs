@@ -2,8 +2,8 @@
 //! read wrongly.
 //!
 //! In: a file of questions with the queries that they mean. Out: the figures, with the questions that are not read as
-//! meant. Two queries are the same if they differ only in the order of their conditions in the key that has the
-//! granularity, and in the key that has the range of time.
+//! meant. Two queries are the same if they differ only in the order of their conditions, in the key that has the
+//! granularity, or in the key that has the range of time.
 
 use std::path::Path;
 
@@ -29,12 +29,12 @@ pub(super) struct Figures {
     questions: usize,
     right: usize,
     /// The questions for which a clarification is requested although a query is expected.
-    unclear: Vec<AskedBack>,
+    unclear: Vec<UnclearQuestion>,
     pub(super) wrong: Vec<ReadWrongly>,
 }
 
 #[derive(Debug, Serialize)]
-struct AskedBack {
+struct UnclearQuestion {
     question: String,
     reasons: Vec<String>,
 }
@@ -103,7 +103,7 @@ pub(super) async fn measure(
         };
         match found {
             None if case.expected.is_empty() => figures.right += 1,
-            None => figures.unclear.push(AskedBack { question: case.question, reasons }),
+            None => figures.unclear.push(UnclearQuestion { question: case.question, reasons }),
             Some(found) if is_expected(&found) => figures.right += 1,
             Some(found) => {
                 let expected = case.expected.first().map_or(Json::Null, shown);

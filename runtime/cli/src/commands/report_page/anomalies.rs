@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, JudgedSeries, Point, TRAINING_SIZE};
+use terrane_app::anomaly::{AnomalyError, AnomalyRequest, AnomalyRun, Point, ScoredSeries, TRAINING_SIZE};
 use terrane_app::domain::SeriesValue;
 use terrane_app::metadata;
 use terrane_app::query::RequestContext;
@@ -57,7 +57,7 @@ pub(super) async fn add(
     }
     for (cube, measure) in all.into_iter().take(MAX_MEASURES) {
         let name = format!("{}.{}", cube.name, measure.name);
-        match judged(engine, caller, request(cube, measure, settings)).await {
+        match evaluated(engine, caller, request(cube, measure, settings)).await {
             Ok(run) => add_series(contents, &name, &run),
             Err(error) => contents.note("anomalies", format!("No series of {name}: {}", message(error))),
         }
@@ -65,7 +65,7 @@ pub(super) async fn add(
 }
 
 /// Finds anomalies. If the data has no step after the history, tries again with a shorter history.
-async fn judged(
+async fn evaluated(
     engine: &Services,
     caller: &RequestContext,
     mut request: AnomalyRequest,
@@ -73,11 +73,11 @@ async fn judged(
     for size in TRAINING_SIZES {
         request.training_size = size;
         match engine.anomalies.run(caller, &request).await {
-            Err(AnomalyError::NothingToJudge { .. }) => {}
+            Err(AnomalyError::NothingToEvaluate { .. }) => {}
             outcome => return outcome,
         }
     }
-    Err(AnomalyError::NothingToJudge { training_size: request.training_size })
+    Err(AnomalyError::NothingToEvaluate { training_size: request.training_size })
 }
 
 /// Returns whether the primary time dimension has the granularity.
@@ -121,7 +121,7 @@ fn message(error: AnomalyError) -> String {
 }
 
 fn add_series(contents: &mut Contents, name: &str, run: &AnomalyRun) {
-    let Some(JudgedSeries { points, history, .. }) = run.series.first().filter(|series| !series.points.is_empty())
+    let Some(ScoredSeries { points, history, .. }) = run.series.first().filter(|series| !series.points.is_empty())
     else {
         let least = run.detector.min_points;
         let text =

@@ -1,9 +1,9 @@
 //! Statements that build and check the tables of pre-aggregations.
 //!
 //! In: the plan of a rollup's rows. Out: one flat SELECT: its groups under the names `t0`, `d0` …, `s0` …, its states
-//! under `a0` …. If an engine does not compare strings by code point, a string is grouped by its comparable form, `k0`
-//! …, and its value is stored as well, because authors' conditions compare it as the engine does. Not here: reading the
-//! tables for a query.
+//! under `a0` …. If an engine does not compare strings by code point, strings are grouped by their comparable forms,
+//! `k0` …. Their values are stored as well, because authors' conditions compare them by the rules of the engine. Not
+//! here: reading the tables for a query.
 
 use super::{Lowered, Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::{ColumnName, Rollup, state_type};

@@ -66,9 +66,9 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Returns whether the rows of a fact with a window are summed up by step before they are joined with the steps, so
-    /// that each row is not joined with many of them. The ends of windows must then be ends of steps, and the values of
-    /// steps must combine to the value of a window.
+    /// Returns whether the rows of a fact with a window are summed up by step before they are joined with the steps.
+    /// Otherwise each row would be joined with many steps. The ends of windows must then be ends of steps, and the
+    /// values of steps must combine to the value of a window.
     pub(super) fn sums_buckets(&self, fact: &'a Fact<'a>) -> bool {
         let Some(window) = fact.period.window else { return false };
         let [only] = self.starting_groups() else { return false };
@@ -190,7 +190,7 @@ impl<'a> Lowering<'a> {
         select
     }
 
-    /// Returns the conditions that a row's time is in the window of a step.
+    /// Returns the conditions by which a row's time is in the window of a step.
     fn in_window(&self, fact: &'a Fact<'a>) -> Vec<SqlExpr<'a>> {
         let Some(window) = fact.period.window else { return Vec::new() };
         let (start, end, ty) = self.ends_of_step(fact);

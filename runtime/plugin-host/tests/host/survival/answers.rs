@@ -1,6 +1,7 @@
 //! Tests the limits on huge requests, and on answers that are small in the guest but huge in the host.
 
 use terrane_app::ports::audit::Details;
+use terrane_app::ports::plugins::Limit;
 use terrane_compiler::governance::{MemberUse, Usage};
 use terrane_compiler::types::LogicalType;
 
@@ -72,7 +73,7 @@ fn lists_of_the_guest_description_reach_the_transfer_limit() {
         );
         let guest = RoleGuest { describe, ..RoleGuest::new(role, id) };
         let found = refusal(&guest, LITTLE_FUEL);
-        assert_eq!(found.to_string(), "reached its limit of transferred bytes in `describe`", "{role}");
+        assert_eq!(found, PluginFault::Limit { call: "describe", limit: Limit::Transfer }, "{role}");
     }
 }
 

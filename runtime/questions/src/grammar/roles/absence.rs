@@ -1,8 +1,8 @@
 //! Reads groups without rows of a kind: `genres without loans`, `airlines with no cancelled flights`.
 //!
-//! A result contains a group only if the cube of the measure has a row for it. Groups that have rows, but none that a
-//! measure with conditions counts, are found by comparing this measure with 0. Groups without any row of the cube are
-//! missing from every result, so the caller is asked.
+//! A result contains a group only if the cube of the measure has a row for it. If a group has rows, but a measure with
+//! conditions counts none of them, a comparison of this measure with 0 finds the group. Groups without any row of the
+//! cube are missing from every result, so the caller is asked.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ impl Reader<'_> {
         Some(1)
     }
 
-    /// Asks the caller if a word such as `without` excludes the rows of another cube than the one of the measures, as in
-    /// `customers without orders`. Returns the number of items read.
+    /// Asks the caller if a word such as `without` refers to a cube other than that of the measures, as in `customers
+    /// without orders`. Returns the number of items read.
     pub(super) fn lack_of_other_rows(&mut self, text: &str, candidates: &Candidates) -> Option<usize> {
         let of_values = self.draft.values.iter().filter_map(|name| self.vocabulary.index_of(name));
         let cubes: Vec<_> = of_values.filter_map(|index| self.vocabulary.entry(index).cube.clone()).collect();

@@ -37,7 +37,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether a word such as `each` follows rows that are ranked, as in `top destination of each airline`: the
-    /// first row of each group is wanted, and not of all.
+    /// answer has the first row of each group.
     pub(super) fn ranks_within(&self, text: &str) -> bool {
         let lower = text.to_lowercase();
         let is_each = lower.split(' ').any(|word| self.language.has(WordList::Each, word));
@@ -118,8 +118,8 @@ impl Reader<'_> {
         self.piece(text, "ignored".to_owned(), 1.0)
     }
 
-    /// Compares the number with a year that a verb before a year names, as in `built in 2010` for `year built`. Returns
-    /// the number of items read.
+    /// Compares a year with the numeric dimension that the verb before it names, as in `built in 2010` for `year
+    /// built`. Returns the number of items read.
     fn year_of_verb(&mut self, at: usize, text: &str) -> Option<usize> {
         let ItemKind::Time(time) = &self.items.get(at + 1)?.kind else { return None };
         let DraftRange::Words(words) = &time.range else { return None };
@@ -200,8 +200,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a verb that is the name of a time, as in `which doctor admitted the most patients in October`: it is the
-    /// event of the rows, and names the time of the question if it has one. Returns the number of items read.
+    /// Reads a verb that is the name of a time dimension, as in `which doctor admitted the most patients in October`.
+    /// If the question has a time, it refers to this dimension. Returns the number of items read.
     pub(super) fn event_of_rows(&mut self, at: usize, text: &str) -> usize {
         let is_time = |item: &Item| matches!(item.kind, ItemKind::Time(_) | ItemKind::Step(..));
         if self.draft.time.is_none()

@@ -91,8 +91,8 @@ impl Reader<'_> {
         self.compare_counted(at, at + 1, meaning, &values)
     }
 
-    /// Returns the numeric dimension that all measures among the members aggregate, as the wind speed in `wind stronger
-    /// than 30 mph`, if the question has no groups and only counts rows.
+    /// Returns the numeric dimension that all measures among the members aggregate, such as the wind speed in `wind
+    /// stronger than 30 mph`. `None` if the question has groups or does not only count rows.
     pub(super) fn combined_number(&self, members: &[usize], unit: &Unit) -> Option<usize> {
         let is_grouped = !self.draft.groups.is_empty() || self.draft.granularity.is_some() || self.state.is_which_group;
         let entries = || members.iter().map(|index| self.vocabulary.entry(*index));

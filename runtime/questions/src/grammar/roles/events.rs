@@ -1,9 +1,8 @@
-//! Asks the caller about verbs that are events of other rows than the counted ones:
-//! `how many customers ordered in May`.
+//! Asks the caller about verbs for events of cubes other than the counted one: `how many customers ordered in May`.
 //!
-//! Other cubes join some cubes, such as customers, that join no cube themselves. The only events of their rows are
-//! their own times, as in `customers registered in May`. A verb for another event must not be ignored, because the
-//! number of all customers, or of those registered in May, is another number.
+//! An event of a customer, such as an order, is a row of a cube that joins the customers. A time of the cube
+//! `customers` is another kind of event, as in `customers registered in May`. If the verb were ignored, the answer
+//! would be the number of all customers, or of the customers registered in May.
 
 use std::sync::Arc;
 
@@ -12,7 +11,8 @@ use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 
 impl Reader<'_> {
-    /// Asks the caller for a measure if the question only counts things and has a verb for an event of other rows.
+    /// Asks the caller for a measure if the question only counts the rows of one cube and has a verb for an event of
+    /// another cube.
     pub(super) fn check_events(&mut self) {
         let [name] = &self.draft.values[..] else { return };
         let Some(cube) = name.split('.').next().filter(|_| self.counts_all(name)) else { return };

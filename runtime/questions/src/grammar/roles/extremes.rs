@@ -10,7 +10,7 @@ use crate::draft::{Aggregation, DraftOrder};
 use crate::language::{Meaning, Superlative};
 use crate::members::{MemberEntry, MemberKind};
 
-/// The certainty of an average that replaces the measure of a name that ranks.
+/// The certainty of an average that replaces a measure whose name ranks, such as `worst delay`.
 const CERTAINTY_OF_AVERAGE: f64 = 0.9;
 
 impl Reader<'_> {
@@ -52,7 +52,7 @@ impl Reader<'_> {
     }
 
     /// Reads a number of each row after a word that ranks. Returns the number of items read, or `None` if the item is
-    /// another one.
+    /// not such a number.
     pub(super) fn extreme(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         let is_largest = self.state.rank?;
         // `busiest hour of the day` ranks hours by a number of rows.

@@ -18,7 +18,8 @@ pub(super) struct Hours {
 }
 
 impl Reader<'_> {
-    /// Reads a condition on the hour of the day. Returns the number of items read, or `None` if the items are none.
+    /// Reads a condition on the hour of the day. Returns the number of items read, or `None` if the items are not such
+    /// a condition.
     pub(super) fn hour_condition(&mut self, at: usize) -> Option<usize> {
         let Hours { operator, hours, end } = self.hours_at(at)?;
         let values = hours.into_iter().map(|hour| DraftValue::Number(f64::from(hour))).collect();

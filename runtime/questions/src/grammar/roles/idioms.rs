@@ -1,4 +1,4 @@
-//! Reads members with a role that the words around them give: the verb of a subject, a measure that is named twice, a
+//! Reads members whose role depends on the words around them: the verb of a subject, a measure that is named twice, a
 //! time dimension before its time, and the group that the rows are sorted by.
 
 use std::sync::Arc;
@@ -151,7 +151,8 @@ impl Reader<'_> {
         names.into_iter().any(|name| self.draft.values.contains(name) || self.is_group(name))
     }
 
-    /// Returns the only group whose names have all words of some words, as `hour of day` has `hour`.
+    /// Returns the group whose names contain all given words, as `hour of day` contains `hour`. `None` if there are
+    /// several.
     pub(super) fn sorted_group(&self, text: &str) -> Option<Arc<str>> {
         let words = spelled(text);
         let roots: Vec<String> = words.split(' ').map(|word| self.language.root(&self.language.stem(word))).collect();

@@ -60,7 +60,7 @@ impl Reader<'_> {
     }
 
     /// Reads a dimension after a word such as `without`, as in `orders without a voucher`. Returns the number of items
-    /// read, or `None` if the member is none.
+    /// read, or `None` if the member is not such a dimension.
     pub(super) fn lack(&mut self, at: usize, candidates: &Candidates) -> Option<usize> {
         if !self.is_lack() {
             return None;
@@ -97,8 +97,8 @@ impl Reader<'_> {
         Some(noun + self.piece(&whole, format!("only rows where {name} is missing"), candidates.certainty))
     }
 
-    /// Returns the value of a dimension that stands for a lack of what a word names, such as `Uninsured` for
-    /// `insurance`, and `None` for any word.
+    /// Returns the dimension value that means the absence of a thing: `Uninsured` means no `insurance`, and a value
+    /// `None` means the absence of any thing.
     fn value_of_lack(&self, member: &Arc<str>, text: &str) -> Option<Arc<str>> {
         let root = |word: &str| self.language.root(&self.language.stem(word));
         let wanted = root(&text.to_lowercase());

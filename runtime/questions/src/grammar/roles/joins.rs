@@ -6,7 +6,7 @@ use super::Reader;
 use crate::draft::Aggregation;
 use crate::members::{MemberEntry, MemberKind};
 
-/// The certainty of a measure that replaces an equally named measure, because that cannot be combined with the groups.
+/// The certainty of a measure that replaces a measure with the same name that cannot be combined with the groups.
 const CERTAINTY_OF_REPLACEMENT: f64 = 0.8;
 
 impl Reader<'_> {
@@ -68,7 +68,7 @@ impl Reader<'_> {
         self.unclear(&text, format!("`{name}` cannot be grouped by `{group}`"), choices);
     }
 
-    /// Returns whether a measure can be combined with all groups and conditions. Unknown joins can.
+    /// Returns whether a measure can be combined with all groups and conditions. True if its joins are unknown.
     fn combines_groups(&self, entry: &MemberEntry) -> bool {
         let Some(own) = &entry.cube else { return true };
         let groups = self.draft.groups.iter().map(|group| &group.member);

@@ -307,7 +307,7 @@ impl Reader<'_> {
 
 /// The certainty of words that are a value, but belong to the name of a number.
 const CERTAINTY_OF_NAME: f64 = 0.8;
-/// The ratio of a value's frequencies in two dimensions from which the rarer dimension is ignored.
+/// The ratio of a value's frequencies in two dimensions at which the dimension with the lower frequency is ignored.
 const DOMINANCE: u64 = 20;
 
 fn several_values(text: &str, values: &[&KnownValue]) -> String {
@@ -315,7 +315,8 @@ fn several_values(text: &str, values: &[&KnownValue]) -> String {
     format!("{} values contain `{text}`, among them {}", values.len(), shown.join(", "))
 }
 
-/// Returns the values with rows as choices, those with the most rows first; or else their dimension.
+/// Returns the choices for a value: the values that occur in rows, the most frequent first, or the dimension if none
+/// occurs.
 fn choices_of_values(values: &[&KnownValue], member: &Arc<str>) -> Vec<Arc<str>> {
     let mut found: Vec<&KnownValue> = values.iter().copied().filter(|known| known.rows != Some(0)).collect();
     found.sort_by_key(|known| std::cmp::Reverse(known.rows));

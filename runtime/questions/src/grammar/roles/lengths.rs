@@ -1,5 +1,5 @@
-//! Asks the caller about lengths of time that are no ranges, as in `two weeks ago` and `in the last 12 hours`, and
-//! about changes without the periods that are compared.
+//! Asks the caller about lengths of time that are no ranges, as in `two weeks ago` and `in the last 12 hours`. Also
+//! asks about changes if the question does not name the compared periods.
 //!
 //! A range of a query has dates, or counts days and longer units. The grammar knows the newest data, but not today.
 
@@ -110,8 +110,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Groups by the unit of `month over month` if the question asks how values change, and has no time: the change is
-    /// one of each month.
+    /// Groups by the unit of `month over month` if the question asks how values change and has no time. The answer is
+    /// the change of each month.
     fn complete_series(&mut self) {
         let Some(unit) = self.state.over.map(|over| over.unit).filter(|unit| *unit != "year") else { return };
         let is_open = self.draft.granularity.is_none() && self.state.ranges.is_empty() && !self.has_time_group();

@@ -46,7 +46,7 @@ pub(super) fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
     .collect()
 }
 
-/// Returns the names behind a word such as `without`: a value may stand for their lack, such as `Uninsured`.
+/// Returns the names behind a word such as `without`. A value such as `Uninsured` may mean their absence.
 fn lacks(items: &[Item], language: &Language) -> impl Iterator<Item = Lookup> {
     let is_filler = |item: &Item| item.kind == ItemKind::Word(Meaning::Ignore);
     let is_lack = |item: &Item| {
@@ -65,7 +65,7 @@ fn lacks(items: &[Item], language: &Language) -> impl Iterator<Item = Lookup> {
     })
 }
 
-/// The shortest word for a lack that is looked up, because short words are parts of many values.
+/// The minimum length of a word behind `without` that is looked up. Shorter words are parts of many values.
 const MIN_LACK_CHARS: usize = 4;
 
 /// Returns whether the name at a place may be a value: after a verb with `by`, as in `paid by patients`, and after a

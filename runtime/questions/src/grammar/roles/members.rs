@@ -289,8 +289,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Orders the rows by a member: the largest values first, but names and numbers of rows in ascending order. Another
-    /// direction may follow, so `finish` adds it to the meaning.
+    /// Orders the rows by a member: measures in descending order, dimensions in ascending order. A later word may
+    /// change the direction, so `finish` adds the direction to the meaning.
     pub(super) fn ordered_by(&mut self, text: &str, name: Arc<str>, certainty: f64) -> usize {
         let is_value =
             self.vocabulary.index_of(&name).is_some_and(|index| self.vocabulary.entry(index).kind.is_value());

@@ -80,7 +80,7 @@ fn is_time(item: &Item) -> bool {
     matches!(item.kind, ItemKind::Time(_))
 }
 
-/// Returns whether the item at a place is what a preposition before it is about, as in `came in May`.
+/// Returns whether the item at a place is the object of a preposition before it, as in `came in May`.
 fn has_object(items: &[Item], at: usize, language: &Language) -> bool {
     let Some(item) = items.get(at) else { return false };
     match &item.kind {

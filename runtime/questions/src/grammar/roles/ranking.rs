@@ -96,7 +96,7 @@ impl Reader<'_> {
         1
     }
 
-    /// Records that the item at a place names the ranked group. If it is in the singular, only its first row is wanted.
+    /// Records that the item at a place names the ranked group. If it is in the singular, the answer has one row.
     pub(super) fn note_ranked(&mut self, at: usize) {
         let item = &self.items[at];
         let is_ranked = self.state.is_which || self.state.rank.is_some();
@@ -345,8 +345,8 @@ impl Reader<'_> {
         self.piece(text, format!("the {end} values"), 0.9);
     }
 
-    /// Returns the desired end of a number of rows, according to the conditions that select the rows: fewer rows with a
-    /// long delay are better.
+    /// Returns whether a high or a low number of rows is desired, according to the conditions that select the rows:
+    /// fewer rows with a long delay are better.
     fn desired_rows(&self, index: usize) -> Option<Desired> {
         if self.vocabulary.entry(index).aggregation != Some(Aggregation::Count) {
             return None;

@@ -12,8 +12,8 @@ use crate::spelling::spelled;
 const MIN_WORDS: usize = 3;
 
 impl Reader<'_> {
-    /// Returns the rate whose whole name the items at a place are, with their places. Verbs and words such as `was` may
-    /// be between them: `departures were over 15 minutes late`.
+    /// Returns the rate whose whole name is at a place, with the places of the name's words. Verbs and words such as
+    /// `was` may be between them: `departures were over 15 minutes late`.
     pub(super) fn spelled_rate(&self, start: usize) -> Option<(usize, Vec<usize>)> {
         let rates = self.vocabulary.entries().filter(|(_, entry)| entry.is_share && self.is_of_main_cube(entry));
         let named = rates.flat_map(|(index, entry)| {
@@ -29,9 +29,9 @@ impl Reader<'_> {
         found.max_by_key(|(_, words, _)| *words).map(|(index, _, places)| (index, places))
     }
 
-    /// Returns whether a rate is the share of the rows that some roots name. A rate with these rows as its denominator
-    /// is a share of other ones: the punctuality of long flights is not the share of long flights. If the denominator
-    /// is unknown, one of the names must consist of the roots and of words that add nothing to a share.
+    /// Returns whether a rate is the share of the rows that some roots name. If these rows are the denominator of a
+    /// rate, it is the share of other rows: the punctuality of long flights is not the share of long flights. If the
+    /// denominator is unknown, one of the names must consist of the roots and of words that add nothing to a share.
     pub(super) fn is_share_of(&self, index: usize, roots: &HashSet<String>) -> bool {
         let entry = self.vocabulary.entry(index);
         let denominator = entry.ratio.as_ref().and_then(|(_, whole)| self.vocabulary.index_of(whole));
@@ -124,7 +124,7 @@ impl Reader<'_> {
     }
 
     /// Returns the place behind `is` if groups follow the share directly, as in `share of each customer's orders is
-    /// returned`: the share within each group is meant, and not the one of the total.
+    /// returned`: the share is that of the group's rows, not of all rows.
     pub(super) fn predicate_of_groups(&self, at: usize) -> Option<usize> {
         let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Meaning::Ignore));
         let next = self.items[at + 1..].iter().find(|item| !is_filler(&item.kind))?;
@@ -186,8 +186,8 @@ impl Reader<'_> {
         Some(self.rate(at, text, index, values))
     }
 
-    /// Reads the share of the rows with one value, as in `what share of orders is paid by card`, as the share of each
-    /// row by the dimension of the value. Returns the number of items read, or `None` if the question has groups.
+    /// Reads the share of the rows with one value, as in `what share of orders is paid by card`. The answer has the
+    /// shares of all values of this dimension. Returns the number of items read, or `None` if the question has groups.
     fn share_of_value(&mut self, text: &str, values: &[usize]) -> Option<usize> {
         let is_group = |(place, item): (usize, &super::Item)| {
             let is_word = matches!(item.kind, ItemKind::Word(Meaning::Group)) && !self.is_agent(place);

@@ -123,8 +123,9 @@ impl Reader<'_> {
         named.or_else(described).unwrap_or_else(|| self.rates_of_verb(words, &all))
     }
 
-    /// Returns the rates whose names have all roots but those of participles, if their descriptions have these:
-    /// `percentage of flights that arrived on time` means the `on time rate` of `flights that arrived in time`.
+    /// Returns the rates whose names contain all roots except those of participles, and whose descriptions contain the
+    /// participles: `percentage of flights that arrived on time` means the `on time rate` of `flights that arrived in
+    /// time`.
     fn rates_of_verb(&self, words: &[usize], all: &HashSet<String>) -> Vec<usize> {
         let texts = words.iter().map(|place| spelled(&self.items[*place].text));
         let words: Vec<String> =

@@ -1,4 +1,4 @@
-//! Reads ranges of time: those that the rows are limited to, compared with, or that are left out.
+//! Reads ranges of time: those that limit the rows, those of comparisons, and excluded ones.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use crate::draft::{Aggregation, DraftOrder, Unit};
 use crate::language::{Meaning, WordList};
 use crate::members::{MemberEntry, MemberKind};
 
-/// The certainty of a measure of which a question names only the unit or a verb.
+/// The certainty of a measure if the question names only its unit or a verb.
 const CERTAINTY_OF_SUM: f64 = 0.7;
 /// The largest place of the word `did` in `what did`.
 const MAX_OBJECT: usize = 2;

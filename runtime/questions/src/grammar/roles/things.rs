@@ -105,8 +105,9 @@ impl Reader<'_> {
         !self.draft.values.is_empty() && !self.draft.groups.is_empty() && !self.is_listed(at)
     }
 
-    /// Asks the caller about a name without a word such as `by` if the question has other groups and a condition on a
-    /// number, as in `classes rated 2 stars or less by trainer`: the name may stand for the rows.
+    /// Asks the caller about a name that follows no word such as `by`, if the question has other groups and a condition
+    /// on a number. An example is `classes` in `classes rated 2 stars or less by trainer`: the name may stand for the
+    /// rows.
     pub(super) fn check_bare_groups(&mut self) {
         let kind = |name: &Arc<str>| Some(self.vocabulary.entry(self.vocabulary.index_of(name)?).kind);
         let has_condition = |is_meant: fn(MemberKind) -> bool| {

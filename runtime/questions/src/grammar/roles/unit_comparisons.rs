@@ -96,7 +96,7 @@ impl Reader<'_> {
         verb.is_some_and(|verb| self.language.compared_verb(&verb).is_some())
     }
 
-    /// Returns whether the words around a comparison name one of the members. The name of their cube names none.
+    /// Returns whether the words around a comparison name one of the members. The name of their cube does not count.
     fn is_any_named(&self, members: &[usize], (at, end): (usize, usize)) -> bool {
         let is_cube = |item: &&Item| {
             let ItemKind::Member(found) = &item.kind else { return false };

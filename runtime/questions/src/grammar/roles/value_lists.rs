@@ -51,8 +51,8 @@ impl Reader<'_> {
         list
     }
 
-    /// Returns 1 if the item at a place is a name between two values that is repeated behind the second one, as in
-    /// `Boeing planes versus Embraer planes`, and 0 otherwise.
+    /// Returns 1 if the item at a place is a name that follows both of two values, as in `Boeing planes versus Embraer
+    /// planes`. Returns 0 otherwise.
     pub(super) fn repeated_noun(&self, at: usize) -> usize {
         let Some([noun, joiner, value, again]) = self.items.get(at..at + 4) else { return 0 };
         let is_noun = |item: &Item| matches!(item.kind, ItemKind::Member(_) | ItemKind::Unknown);

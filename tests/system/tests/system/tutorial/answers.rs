@@ -10,7 +10,7 @@ use super::{ServerEnd, Step, page, run_all, run_in, steps, with_program};
 use crate::program;
 
 /// Serves the flights. Also returns a temporary folder in which the commands of readers run.
-fn flights() -> (Server, Scratch) {
+pub(super) fn flights() -> (Server, Scratch) {
     let scratch = Scratch::empty();
     with_program(scratch.path());
     std::os::unix::fs::symlink(path("examples").canonicalize().unwrap(), scratch.path().join("examples")).unwrap();

@@ -88,15 +88,21 @@ impl<'m> NameScope<'m> {
     }
 
     /// Resolves `{name}`. If `has_column` is true, a column follows it.
+    ///
+    /// In a metric, the name is that of a metric, even if a cube has the same name, because a cube without a column is
+    /// never an input of a metric.
     pub(super) fn name(&self, name: &str, has_column: bool) -> Result<Target, Unresolved> {
+        if self.place == Place::Metric && !has_column {
+            return self.metric(name);
+        }
         let member = self.own().and_then(|own| own.member(name).map(|member| (own, member)));
         let cube = self.cube_here(name).or_else(|| self.cube_named(name));
         match (member, cube) {
             (Some((own, member)), None) => self.member(own, name, member),
             (Some((own, member)), Some(_)) if !has_column => self.member(own, name, member),
             (_, Some(cube)) => self.rows_of(cube).map(Target::Cube),
-            (None, None) if has_column && self.place != Place::Metric => Err(self.unknown_rows(name)),
-            (None, None) => self.metric(name),
+            (None, None) if has_column => Err(self.unknown_rows(name)),
+            (None, None) => Err(self.unknown_name(name)),
         }
     }
 
@@ -117,15 +123,21 @@ impl<'m> NameScope<'m> {
         }
     }
 
+    /// Resolves a name without a dot in a metric.
     fn metric(&self, name: &str) -> Result<Target, Unresolved> {
-        if self.place == Place::Metric {
-            return match self.model.metric_named(name) {
-                Some(id) => Ok(Target::Part(SqlPart::Metric(id))),
-                None => Err(self.unknown_metric(name)),
-            };
+        match (self.model.metric_named(name), self.cube_named(name)) {
+            (Some(id), _) => Ok(Target::Part(SqlPart::Metric(id))),
+            // The metric of this name may be the one that could not be read.
+            (None, Some(_)) if self.unread.contains(name) => Err(None),
+            (None, Some(cube)) => self.rows_of(cube).map(Target::Cube),
+            (None, None) => Err(self.unknown_metric(name)),
         }
+    }
+
+    /// Returns the problem of a name outside metrics that is neither a member nor a cube.
+    fn unknown_name(&self, name: &str) -> Unresolved {
         if self.unread.contains(name) {
-            return Err(None);
+            return None;
         }
         let mut candidates: Vec<&str> = vec!["CUBE"];
         if let Some(own) = self.own() {
@@ -134,7 +146,7 @@ impl<'m> NameScope<'m> {
             candidates.extend(own.joins.iter().map(|join| &*self.model.cube(join.target).name));
         }
         let message = format!("`{{{name}}}` is neither a member of this cube nor a cube");
-        Err(Some(Problem::new(Code::UnknownMember, message, suggest(name, "names", candidates))))
+        Some(Problem::new(Code::UnknownMember, message, suggest(name, "names", candidates)))
     }
 
     /// Returns the problem of `{name}.column` if no cube has the name.

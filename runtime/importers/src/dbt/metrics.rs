@@ -15,8 +15,8 @@ use super::definition::{Accumulation, CumulativeInput, MeasureInput, Metric, Met
 use super::filter::{Condition, Untranslatable, condition};
 use super::scope::ProjectScope;
 use crate::draft::{CubeDraft, MEASURES, Member, MetricDraft, Reference};
-use crate::finding::{changed, left_out};
-use crate::measure_sql::may_divide_integers;
+use crate::finding::left_out;
+use crate::measure_sql::report_division;
 
 /// The largest depth of metrics that are computed from other metrics.
 const MAX_DEPTH: usize = 32;
@@ -64,7 +64,9 @@ pub(super) fn metrics(
         match builder.metric(metric) {
             Ok(yaml) => {
                 let Builder { needs, metrics, .. } = builder;
-                report_division(metric, findings);
+                if let MetricKind::Derived { expr, .. } = &metric.kind {
+                    report_division(&format!("metric `{}`", metric.name), expr, metric.span.clone(), findings);
+                }
                 let name = scope.metric(&metric.name).unwrap_or(&metric.name).to_owned();
                 drafts.push(MetricDraft {
                     original: metric.name.clone(),
@@ -86,17 +88,6 @@ pub(super) fn metrics(
         }
     }
     drafts
-}
-
-/// Reports a derived metric that may have divided integers in dbt.
-fn report_division(metric: &Metric, findings: &mut Vec<Diagnostic>) {
-    if let MetricKind::Derived { expr, .. } = &metric.kind
-        && may_divide_integers(expr)
-    {
-        let what = format!("metric `{}` divides, and the project divides exactly: 3 / 2 is 1.5", metric.name);
-        let cure = "If the warehouse divides integers and you rely on it, write floor(a / b).";
-        findings.push(changed(metric.span.clone(), what, cure));
-    }
 }
 
 struct Builder<'b> {

@@ -3,11 +3,11 @@
 //! In: the merged definitions of cubes, and the model without broken items. Out: the tests of each dimension with their
 //! names resolved, and a diagnostic for each test that cannot be used. Not here: the statements (`sql::data_check`).
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::inherit::Merged;
 use super::invalid_value;
+use super::unread::Unread;
 use super::{Cube, Dimension, DimensionId, DimensionRule, DimensionTest, DimensionType, Member, Model};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{DimensionTestDefinition, DimensionTestRule, LocatedValue};
@@ -22,7 +22,7 @@ use crate::types::Value;
 pub(super) fn add(
     model: &mut Model,
     merged: &[Merged<'_>],
-    unread: &BTreeSet<Arc<str>>,
+    unread: &Unread,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let mut found = Vec::new();
@@ -49,7 +49,7 @@ struct Tests<'m> {
     model: &'m Model,
     cube: &'m Cube,
     dimension: &'m Dimension,
-    unread: &'m BTreeSet<Arc<str>>,
+    unread: &'m Unread,
 }
 
 impl Tests<'_> {
@@ -107,7 +107,7 @@ impl Tests<'_> {
                 }
                 Some(of) => match of.member(name) {
                     Some(Member::Dimension(id)) => return Some(id),
-                    _ if self.unread.contains(name) => return None,
+                    _ if self.unread.may_be_member(of, name) => return None,
                     _ => {
                         let known = of.dimensions.iter().map(|dimension| &*dimension.name);
                         let message = format!("cube `{cube}` has no dimension `{name}`");

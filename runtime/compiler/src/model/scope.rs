@@ -4,9 +4,7 @@
 //! [`Problem`] that lists the names that are allowed there, nearest first.
 
 use crate::diagnostic::Code;
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
+use super::unread::Unread;
 use super::{Cube, CubeId, Member, Model, SqlPart};
 use crate::snippet::grammar::Problem;
 use crate::text::nearest::{in_backticks, suggest};
@@ -58,8 +56,7 @@ pub(super) struct NameScope<'m> {
     /// The cube that declares the item. It differs from `cube` for inherited items and aliases.
     pub(super) declared_in: &'m str,
     pub(super) place: Place,
-    /// Names that exist but could not be read.
-    pub(super) unread: &'m BTreeSet<Arc<str>>,
+    pub(super) unread: &'m Unread,
 }
 
 /// A reference that cannot be used; `None` if the reason has been reported elsewhere.
@@ -114,7 +111,7 @@ impl<'m> NameScope<'m> {
         let of = self.model.cube(id);
         match of.member(name) {
             Some(member) => self.member(of, name, member),
-            None if self.unread.contains(name) => Err(None),
+            None if self.unread.may_be_member(of, name) => Err(None),
             None => {
                 let usable = of.members.iter().filter(|(_, member)| self.allows(**member)).map(|(name, _)| &**name);
                 let hint = suggest(name, &format!("members of {cube}"), usable);
@@ -136,7 +133,7 @@ impl<'m> NameScope<'m> {
 
     /// Returns the problem of a name outside metrics that is neither a member nor a cube.
     fn unknown_name(&self, name: &str) -> Unresolved {
-        if self.unread.contains(name) {
+        if self.unread.contains(name) || self.own().is_some_and(|own| self.unread.is_partial(own)) {
             return None;
         }
         let mut candidates: Vec<&str> = vec!["CUBE"];
@@ -271,18 +268,10 @@ impl<'m> NameScope<'m> {
         if self.model.join_paths(own.id).is_to_one(cube) {
             return Ok(cube);
         }
-        if self.may_be_behind_unread(cube) {
+        if self.unread.may_join(self.model, own.id, cube) {
             return Err(None);
         }
         Err(Some(unreachable(self.model, own, self.model.cube(cube))))
-    }
-}
-
-impl NameScope<'_> {
-    /// Returns whether a join that could not be read may lead to a cube.
-    fn may_be_behind_unread(&self, cube: CubeId) -> bool {
-        let unread = self.unread.iter().filter_map(|name| self.model.cube_named(name));
-        unread.map(|unread| self.model.join_paths(unread.id)).any(|paths| paths.reaches(cube))
     }
 }
 

@@ -78,6 +78,7 @@ impl Project {
         }
         for item in list(&document, "models", &mut self.findings) {
             nested::column_types(item, &mut self.relations);
+            nested::time_spine(item, &mut self.findings);
             if let Some((model, metrics)) = nested::semantic_model(item, &mut self.findings) {
                 self.metric_names.extend(nested::metric_names(item));
                 self.models.push(model);

@@ -82,8 +82,12 @@ async fn uniqueness(
         let is_unique = count(&counts, 1 + 2 * at) == total && count(&counts, 2 + 2 * at) == total;
         is_unique || (at == 0 && is_key_name(table, column))
     };
-    let candidates: Vec<usize> =
-        candidates.iter().enumerate().filter(|(at, column)| is_possible(*at, **column)).map(|(_, column)| *column).collect();
+    let candidates: Vec<usize> = candidates
+        .iter()
+        .enumerate()
+        .filter(|(at, column)| is_possible(*at, **column))
+        .map(|(_, column)| *column)
+        .collect();
     if candidates.is_empty() {
         return Ok((candidates, counts));
     }

@@ -136,7 +136,8 @@ pub(super) fn texts(of: &Table, columns: &[&Column], most_folded: u64) -> String
 /// of the column, the number of these values, and the number of those of each form.
 pub(super) fn frequent_forms(of: &Table, columns: &[&Column], forms: &[&TextForm]) -> String {
     let from = table(of);
-    let counts: String = forms.iter().map(|form| format!(", count(CASE WHEN {} THEN 1 END)", is_of(form, "v"))).collect();
+    let counts: String =
+        forms.iter().map(|form| format!(", count(CASE WHEN {} THEN 1 END)", is_of(form, "v"))).collect();
     let each = columns.iter().enumerate().map(|(at, column)| {
         let name = quoted(&column.name);
         format!(
@@ -273,7 +274,10 @@ mod tests {
             assert!(statement.starts_with("SELECT 0, ") && statement.contains(" UNION ALL SELECT 1, "), "{statement}");
             assert!(statement.contains("(SELECT \"a\"\" FROM secrets --\" AS v FROM"), "{statement}");
         }
-        assert!(uniqueness(&orders, &[0], true).ends_with("FROM (SELECT \"id\" FROM \"main\".\"or\"\"ders\" LIMIT 100000) AS s"));
+        assert!(
+            uniqueness(&orders, &[0], true)
+                .ends_with("FROM (SELECT \"id\" FROM \"main\".\"or\"\"ders\" LIMIT 100000) AS s")
+        );
     }
 
     #[test]

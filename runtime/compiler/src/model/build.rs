@@ -19,8 +19,8 @@ use super::tables::TableReader;
 use super::unread::Unread;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
-    Member, Model, SegmentId, Snippet, SqlPart, along_time, dimension_tests, expansion, join_graph, metrics, placeholders, policies,
-    pre_aggregations, prune, relation,
+    Member, Model, SegmentId, Snippet, SqlPart, along_time, dimension_tests, expansion, join_graph, metrics,
+    placeholders, policies, pre_aggregations, prune, relation,
 };
 use crate::diagnostic::{self, Code, Diagnostic, Severity, Span};
 use crate::parallel;

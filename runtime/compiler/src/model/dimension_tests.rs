@@ -19,12 +19,7 @@ use crate::text::nearest::suggest;
 use crate::types::Value;
 
 /// Adds the tests of all cubes. An inherited test belongs to each cube that inherits its dimension.
-pub(super) fn add(
-    model: &mut Model,
-    merged: &[Merged<'_>],
-    unread: &Unread,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(super) fn add(model: &mut Model, merged: &[Merged<'_>], unread: &Unread, diagnostics: &mut Vec<Diagnostic>) {
     let mut found = Vec::new();
     for of_cube in merged {
         let Some(cube) = model.cube_named(&of_cube.definition.name.value) else { continue };

@@ -3,9 +3,9 @@
 //! In: the model's names and joins (snippets are still empty), and the place of the SQL. Out: a [`Target`], or a
 //! [`Problem`] that lists the names that are allowed there, nearest first.
 
-use crate::diagnostic::Code;
 use super::unread::Unread;
 use super::{Cube, CubeId, Member, Model, SqlPart};
+use crate::diagnostic::Code;
 use crate::snippet::grammar::Problem;
 use crate::text::nearest::{in_backticks, suggest};
 

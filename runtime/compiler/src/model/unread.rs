@@ -23,11 +23,7 @@ pub(super) struct Unread {
 
 impl Unread {
     pub(super) fn of(definitions: &Definitions) -> Self {
-        Unread {
-            names: definitions.unread.clone(),
-            members: definitions.unread_members.clone(),
-            ..Unread::default()
-        }
+        Unread { names: definitions.unread.clone(), members: definitions.unread_members.clone(), ..Unread::default() }
     }
 
     /// Adds a name whose absence is not reported.

@@ -74,7 +74,8 @@ pub(super) fn add(
     }
     let mut places = places_of(found);
     for cube in registered {
-        let metric = || known.metrics.iter().find(|metric| metric.name.value == cube.name).map(|metric| metric.name.span());
+        let metric =
+            || known.metrics.iter().find(|metric| metric.name.value == cube.name).map(|metric| metric.name.span());
         let taken = places.get(&cube.name).cloned().or_else(metric);
         if taken.is_some() || known.unread.contains(&cube.name) {
             let message =

@@ -121,7 +121,8 @@ pub(super) fn read(file: Option<&Arc<SourceFile>>, diagnostics: &mut Vec<Diagnos
 /// Reads the settings of a file with a syntax error that can be parsed without the others.
 fn readable_settings(file: &Arc<SourceFile>, diagnostics: &mut Vec<Diagnostic>) -> Settings {
     let node = yaml::readable_part(file);
-    let has_vars = matches!(&node.value, NodeValue::Map(entries) if entries.iter().any(|(key, _)| &*key.text == "vars"));
+    let has_vars =
+        matches!(&node.value, NodeValue::Map(entries) if entries.iter().any(|(key, _)| &*key.text == "vars"));
     let mut found = Vec::new();
     let settings = settings(&node, &mut found);
     // A missing key may be behind the error.

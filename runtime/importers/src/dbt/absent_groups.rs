@@ -54,7 +54,8 @@ pub(super) fn counts_without_rows(metric: &Metric, known: &Known<'_>) -> BTreeSe
         // All measures have the same rows, so each group has rows of all of them.
         return BTreeSet::new();
     }
-    let is_count = |operand: &&Operand<'_>| operand.measure.fill_nulls_with.is_none() && known.is_count(operand.measure);
+    let is_count =
+        |operand: &&Operand<'_>| operand.measure.fill_nulls_with.is_none() && known.is_count(operand.measure);
     read.iter().filter(is_count).map(|operand| operand.measure.name.clone()).collect()
 }
 

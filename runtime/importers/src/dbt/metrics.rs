@@ -12,9 +12,7 @@ use terrane_compiler::types::{Granularity, WindowLength};
 
 use super::absent_groups::{Known, counts_without_rows};
 use super::cubes::wording;
-use super::definition::{
-    Accumulation, CumulativeInput, MeasureInput, Metric, MetricInput, MetricKind, PeriodValue,
-};
+use super::definition::{Accumulation, CumulativeInput, MeasureInput, Metric, MetricInput, MetricKind, PeriodValue};
 use super::filter::{Condition, Filtered, Untranslatable, condition};
 use super::scope::ProjectScope;
 use crate::draft::{CubeDraft, MEASURES, Member, MetricDraft, Reference};
@@ -102,7 +100,9 @@ fn report_differences(metric: &Metric, findings: &mut Vec<Diagnostic>) {
     };
     let mut differences = vec!["needs a time with a granularity in each query of the project"];
     match period {
-        PeriodValue::First => differences.push("has the first value of each period in dbt, and the last in the project"),
+        PeriodValue::First => {
+            differences.push("has the first value of each period in dbt, and the last in the project")
+        }
         PeriodValue::Average => {
             differences.push("has the average value of each period in dbt, and the last in the project");
         }

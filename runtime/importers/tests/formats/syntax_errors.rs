@@ -27,7 +27,11 @@ const LOOKML: &[Broken] = &[
 fn every_file_with_a_syntax_error_is_reported() {
     for (format, broken, readable) in [
         (Format::Cube, CUBE, ("ok.yml", "cubes: [{name: ok, sql_table: t, measures: [{name: count, type: count}]}]")),
-        (Format::Dbt, DBT, ("ok.yml", "semantic_models: [{name: ok, model: \"ref('ok')\", entities: [{name: id, type: primary}]}]")),
+        (
+            Format::Dbt,
+            DBT,
+            ("ok.yml", "semantic_models: [{name: ok, model: \"ref('ok')\", entities: [{name: id, type: primary}]}]"),
+        ),
         (Format::LookMl, LOOKML, ("ok.view.lkml", "view: ok { measure: count { type: count } }")),
     ] {
         for has_readable in [false, true] {
@@ -37,7 +41,8 @@ fn every_file_with_a_syntax_error_is_reported() {
             assert_eq!(imported.report.counts.cubes, usize::from(has_readable), "{format:?}");
             for (path, _, place) in broken {
                 let is_here = |code: Code, file: &str| code == Code::NotRead && file == *path;
-                let found = imported.report.findings.iter().filter_map(|finding| Some((finding, finding.span.as_ref()?)));
+                let found =
+                    imported.report.findings.iter().filter_map(|finding| Some((finding, finding.span.as_ref()?)));
                 let found: Vec<_> = found.filter(|(finding, span)| is_here(finding.code, &span.file)).collect();
                 let places: Vec<(u32, u32)> = found.iter().map(|(_, span)| (span.line, span.column)).collect();
                 assert_eq!(places, [*place], "{format:?} {path}: {:#?}", imported.report.findings);

@@ -54,7 +54,8 @@ fn broken_yaml_in_the_project_file_is_reported_once() {
 fn broken_yaml_hides_no_problem_of_other_files() {
     let cube = "cubes:\n  - name: c\n    sql_table: no_such_table\n    measures: [{name: m, type: summ, sql: x}]\n";
     let settings = "name: a\nwarehouse: {type: postgres\nquery: {timeout: soon}\nvars: {a: 1}\n";
-    let metrics = "metrics:\n  - {name: m, type: simple, expression: c.cuont}\n  - {name: n, type: simple, expression: d.e}\n";
+    let metrics =
+        "metrics:\n  - {name: m, type: simple, expression: c.cuont}\n  - {name: n, type: simple, expression: d.e}\n";
     let project = Scratch::empty().with("service_project.yml", settings).with("cubes/c.yml", cube);
     let project = project.with("cubes/d.yml", "cubes:\n  - {name: d, sql_table: [}\n").with("metrics/m.yml", metrics);
     let project = project.with("tests/t.yml", "tests:\n  - {name: t, qury: {measures: [c.m]}}\n");

@@ -76,7 +76,7 @@ pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
     Ok(parse_text(file, &file.text)?.unwrap_or(Node { origin: Origin::start_of(file), value: NodeValue::Null }))
 }
 
-/// Parses a text whose offsets are those of the file.
+/// Parses text whose offsets are those of the file.
 fn parse_text(file: &Arc<SourceFile>, text: &str) -> Result<Option<Node>, Diagnostic> {
     let options = granit::options! {
         flow_nesting_limit: MAX_DEPTH,

@@ -143,7 +143,7 @@ async fn candidates(warehouse: &dyn Warehouse, table: &Table, columns: &[&Column
 }
 
 /// Returns the position of a row's column among the columns of the statement.
-fn position(row: &Row) -> usize {
+fn position(row: &[Option<String>]) -> usize {
     usize::try_from(count(row, 0)).unwrap_or(usize::MAX)
 }
 

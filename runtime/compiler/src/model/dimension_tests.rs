@@ -3,8 +3,6 @@
 //! In: the merged definitions of cubes, and the model without broken items. Out: the tests of each dimension with their
 //! names resolved, and a diagnostic for each test that cannot be used. Not here: the statements (`sql::data_check`).
 
-use std::sync::Arc;
-
 use super::inherit::Merged;
 use super::invalid_value;
 use super::unread::Unread;

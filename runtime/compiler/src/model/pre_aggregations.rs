@@ -4,7 +4,6 @@
 //! diagnostics. Not here: statements and matching (`crate::rollup`).
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};

@@ -25,6 +25,7 @@ mod module;
 pub mod plugin;
 pub mod preagg;
 pub mod profile;
+mod prompt;
 pub mod query;
 pub mod report_page;
 pub mod run;

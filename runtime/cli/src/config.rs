@@ -33,7 +33,7 @@ use terrane_app::questions::ModelSettings;
 use terrane_channels::ChannelSettings;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceFile;
-use terrane_compiler::project::yaml;
+use terrane_compiler::project::yaml::{self, Node, NodeValue};
 use terrane_server::GraphQlHttpSettings;
 use terrane_server::telemetry::LogSettings;
 use terrane_warehouse::FileAccess;
@@ -62,6 +62,9 @@ pub struct Config {
     /// The text that the compiler reads instead of the project file, if the environment changes definitions.
     pub definitions: Option<String>,
     pub folders: Folders,
+    /// True if the project file has a syntax error, and `warehouse` cannot be read. The defaults of `warehouse` are then
+    /// meaningless.
+    pub is_warehouse_unread: bool,
     pub warehouse: WarehouseConfig,
     pub query: QueryConfig,
     pub server: ServerConfig,
@@ -372,18 +375,23 @@ pub fn read(file: Option<&str>, environment: &Environment) -> (Config, Vec<Diagn
 }
 
 fn collect(file: Option<&str>, environment: &Environment, collected: &mut Collected) -> Config {
-    let parsed = file.map(|text| yaml::parse(&Arc::new(SourceFile { path: PROJECT_FILE.into(), text: text.into() })));
-    let node = match parsed {
-        Some(Ok(node)) => Some(node),
-        Some(Err(diagnostic)) => {
+    let file = file.map(|text| Arc::new(SourceFile { path: PROJECT_FILE.into(), text: text.into() }));
+    let mut is_readable = true;
+    let node = file.map(|file| {
+        yaml::parse(&file).unwrap_or_else(|diagnostic| {
             collected.diagnostics.push(diagnostic);
-            None
-        }
-        None => None,
+            is_readable = false;
+            yaml::readable_part(&file)
+        })
+    });
+    let has_warehouse = |node: &Node| match &node.value {
+        NodeValue::Map(entries) => entries.iter().any(|(key, _)| &*key.text == "warehouse"),
+        _ => false,
     };
+    let is_warehouse_unread = !is_readable && !node.as_ref().is_some_and(has_warehouse);
     let definitions = definitions::effective(node.as_ref(), environment, collected);
     let mut top = Section::top(node.as_ref(), environment, collected);
-    let mut config = Config { definitions, ..sections::all(&mut top) };
+    let mut config = Config { definitions, is_warehouse_unread, ..sections::all(&mut top) };
     top.finish();
     config.plugins.cache = environment.cache_folder().map(|folder| folder.join("components"));
     config.settings = collected.read_keys.settings();

@@ -189,8 +189,8 @@ async fn open_duckdb(
     let opened = tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await;
     let warehouse = opened.map_err(|error| Failure::new(format!("opening the database failed: {error}")))?;
     let warehouse = warehouse.map_err(|error| {
-        Failure::new(error.to_string())
-            .hint("Check whether another process has the file open, or a newer DuckDB wrote it.")
+        let hint = error.hint().unwrap_or_else(|| "Check whether another process has the file open.".to_owned());
+        Failure::new(error.to_string()).hint(hint)
     })?;
     Ok((Arc::new(warehouse), state))
 }

@@ -256,7 +256,7 @@ fn run(command: Command, words: &[String], environment: &Environment, terminal: 
         }
         Command::Ask(arguments) => {
             let project = read(&arguments.dir)?;
-            in_runtime(None, ask::run(&arguments, project))?
+            in_runtime(None, ask::run(&arguments, project, terminal))?
         }
         Command::Search(arguments) => {
             let project = read(&arguments.dir)?;

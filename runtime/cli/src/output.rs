@@ -22,7 +22,7 @@ use crate::table;
 use format::NumberFormat;
 
 /// The form of the rows. On a terminal the default is a table, else JSON.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[group(id = "output", multiple = false)]
 pub struct OutputArguments {
     /// Print the rows as JSON even on a terminal

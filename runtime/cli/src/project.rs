@@ -77,8 +77,10 @@ impl Project {
 
     /// Returns the compiler's inputs of a configuration, without names of files that cannot be read.
     pub fn inputs_of(config: &Config, environment: &Environment) -> Inputs {
+        // An unknown warehouse has the grammar that accepts the most SQL.
+        let warehouse = if config.is_warehouse_unread { "" } else { config.warehouse.dialect() };
         Inputs {
-            warehouse: Arc::from(config.warehouse.dialect()),
+            warehouse: Arc::from(warehouse),
             env: environment.for_projects(),
             init: config.warehouse.init.iter().map(|statement| statement.value.as_str().into()).collect(),
             registered: Vec::new(),

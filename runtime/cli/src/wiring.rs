@@ -202,7 +202,10 @@ async fn open(
 ) -> (Option<Loaded>, Vec<Diagnostic>) {
     let mut problems = project.problems.clone();
     let plugins = plugins::host(project, &mut problems);
-    let warehouse = warehouse::open(project, &registered, &usage, &mut problems).await;
+    let warehouse = match project.config.is_warehouse_unread {
+        true => None,
+        false => warehouse::open(project, &registered, &usage, &mut problems).await,
+    };
     let mut loaded = None;
     let hooks = plugins.as_ref().map(|host| Hooks::new(Arc::clone(host)));
     if let (Some(plugins), Some(hooks), Some(opened)) = (plugins, hooks, warehouse) {

@@ -18,6 +18,7 @@ mod invalid_value;
 mod join_columns;
 mod join_graph;
 mod metrics;
+mod placeholders;
 mod policies;
 mod policy;
 mod pre_aggregations;
@@ -32,6 +33,7 @@ mod shared_rows;
 mod source_text;
 mod tables;
 mod transfer;
+mod unread;
 mod walk;
 mod warehouse_error;
 

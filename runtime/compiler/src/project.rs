@@ -117,6 +117,8 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     }
     let mut yaml_files = documents::parse(&yaml_files);
     let mut unread = inputs.unread.clone();
+    // Only entries of readable files can be members of cubes in readable files.
+    let mut unread_members = BTreeSet::new();
     let count_before = diagnostics.len();
     for file in &mut yaml_files {
         diagnostics.append(&mut file.diagnostics);
@@ -170,20 +172,23 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
     diagnostics.extend(entries.cubes.diagnostics);
     diagnostics.extend(entries.metrics.diagnostics);
     diagnostics.extend(entries.policies.diagnostics);
-    unread.extend(entries.unread);
+    unread_members.extend(entries.unread);
     // If two policies have one name, the second one is left out.
     let count_before = diagnostics.len();
     unique(&mut policies, "policy", |policy: &PolicyDefinition| &policy.name, &mut diagnostics);
     has_broken_policies |= diagnostics[count_before..].iter().any(Diagnostic::is_error) || !is_all_read || is_misplaced;
     // Other items may refer to members of a cube that is left out.
     for cube in second(&cubes, |cube: &CubeDefinition| &cube.name) {
-        unread.extend(cube.member_names().cloned());
+        unread_members.extend(cube.member_names().cloned());
     }
     unique(&mut cubes, "cube", |cube: &CubeDefinition| &cube.name, &mut diagnostics);
     unique(&mut metrics, "metric", |metric: &MetricDefinition| &metric.name, &mut diagnostics);
     let mut recovered = separate(&mut cubes, &mut metrics, &mut policies);
     let count_of_files = cubes.len();
-    registered::add(&inputs.registered, &mut unread, &mut cubes, &metrics, &renderer, &mut diagnostics);
+    unread.extend(unread_members.iter().cloned());
+    let known = registered::Known { unread: &unread, metrics: &metrics };
+    registered::add(&inputs.registered, &known, &mut unread_members, &mut cubes, &renderer, &mut diagnostics);
+    unread.extend(unread_members.iter().cloned());
     if let Some(recovered) = &mut recovered {
         recovered.cubes.extend_from_slice(&cubes[count_of_files..]);
     }
@@ -204,6 +209,8 @@ pub fn read(tree: &SourceTree, inputs: &Inputs) -> (Definitions, Vec<Diagnostic>
         unread_files,
         broken_models,
         unread,
+        unread_members,
+        placeholders: BTreeSet::new(),
         recovered,
         has_errors: diagnostics.iter().any(Diagnostic::is_error),
         built: Built::default(),
@@ -239,11 +246,13 @@ fn list_without_key(file: &SourceFile, node: &Node) -> Diagnostic {
     Diagnostic::error(Code::WrongType, message).hint(hint).at(node.origin.span())
 }
 
-/// Returns the words that look like names in a file that could not be parsed.
+/// Returns the words that look like names in a file that could not be parsed. Keys and names may be in quotes.
 pub fn names_in(text: &str) -> impl Iterator<Item = Arc<str>> + '_ {
-    text.match_indices("name:").filter_map(|(at, found)| {
-        let name: &str =
-            text[at + found.len()..].trim_start().split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
+    let is_quote = |c: char| matches!(c, '"' | '\'');
+    text.match_indices("name").filter_map(move |(at, found)| {
+        let value = text[at + found.len()..].trim_start_matches(is_quote).trim_start_matches(' ').strip_prefix(':')?;
+        let value = value.trim_start().trim_start_matches(is_quote);
+        let name = value.split(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
         (!name.is_empty()).then(|| name.into())
     })
 }

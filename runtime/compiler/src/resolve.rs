@@ -14,7 +14,7 @@ mod values;
 pub(crate) use self::axis::{after, first};
 pub(crate) use self::filter::{number, refusal};
 pub use self::names::unknown_metric;
-pub(crate) use self::time::{bucket_start, micros_of, span_of, time_point};
+pub(crate) use self::time::{bucket_start, first_moment, micros_of, span_of, time_point};
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ mod statements;
 use std::sync::Arc;
 
 pub(crate) use matching::{RollupRequest, match_rollups};
-pub use partitions::{MAX_PARTITIONS, TooManyPartitions};
+pub use partitions::{MAX_PARTITIONS, TooManyPartitions, moment_in_partition};
 pub use statements::{ChangeMarks, RollupError, RollupStatement, RollupTotals, TotalColumn};
 
 pub use crate::model::{Fingerprint, Rollup, RollupTime};

@@ -285,6 +285,128 @@ fn exactly_the_planted_mistakes_are_reported() {
     }
 }
 
+/// Breaks the syntax of a file at the beginning of a line.
+fn with_syntax_error(tree: &SourceTree, file: &Arc<str>, random: &mut Random) -> SourceTree {
+    let mut text = tree.files[file].to_string();
+    let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let at = starts[random.below(starts.len())];
+    let errors = ["- [unclosed\n", "\t- name: tabbed\n", "a key: with: colons\n", "key: \"unclosed\n"];
+    text.insert_str(at, errors[random.below(errors.len())]);
+    let mut tree = tree.clone();
+    tree.files.insert(Arc::clone(file), text.into());
+    tree
+}
+
+/// Returns whether a mistake can only be found with the definitions of a file.
+fn needs(mistake: &Mistake, file: &str) -> bool {
+    let is_of = |cube: &str| file == format!("cubes/{cube}.yml");
+    match mistake.code {
+        // The cube of the expression, and of the policy's members, is in the broken file.
+        "unknown-member" if &*mistake.file == "metrics/metrics.yml" => is_of("flights"),
+        "unknown-member" if mistake.text.contains("no_such_member: ") || mistake.text.contains(", no_such_member") => {
+            is_of("planes")
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn syntax_error_hides_no_mistake_of_another_file() {
+    let tree = example();
+    let sites = sites(&tree);
+    let files: Vec<Arc<str>> = tree.files.keys().filter(|path| path.ends_with(".yml")).cloned().collect();
+    for case in 1..=CASES {
+        let mut random = Random(case.wrapping_mul(0xD1B5_4A32_D192_ED03));
+        let broken = &files[random.below(files.len())];
+        let wanted = 1 + random.below(MOST_MISTAKES);
+        let mut mistakes: Vec<Mistake> = Vec::new();
+        let mut places = BTreeSet::new();
+        while mistakes.len() < wanted {
+            let site = &sites[random.below(sites.len())];
+            let Some(mistake) = plant(site, &mut random).filter(|mistake| mistake.file != *broken) else { continue };
+            if !needs(&mistake, broken) && places.insert((mistake.file.clone(), mistake.place.clone())) {
+                mistakes.push(mistake);
+            }
+        }
+        let changed = with_mistakes(&with_syntax_error(&tree, broken, &mut random), mistakes.clone());
+        let found = errors(&changed);
+        let in_broken = |found: &&Diagnostic| found.span.as_ref().is_some_and(|span| span.file == *broken);
+        let (of_broken, others): (Vec<_>, Vec<_>) = found.iter().partition(in_broken);
+        let report = || found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(
+            of_broken.iter().any(|found| found.code.as_str() == "yaml-syntax"),
+            "case {case}: {}\nreported:\n{}",
+            changed.files[broken],
+            report()
+        );
+        let mut expected: Vec<&str> = mistakes.iter().map(|mistake| mistake.code).collect();
+        let mut codes: Vec<&str> = others.iter().map(|diagnostic| diagnostic.code.as_str()).collect();
+        expected.sort_unstable();
+        codes.sort_unstable();
+        assert_eq!(codes, expected, "case {case}, {broken} is broken\nplanted: {mistakes:#?}\nreported:\n{}", report());
+    }
+}
+
+/// Tests that only the absence of names that the broken file may define is not reported.
+#[test]
+fn names_of_a_broken_file_excuse_only_references_to_it() {
+    let project = "name: shop\nvars: {year: 2020}\nmodels: {materialization: tables}\nversion: \"1\n";
+    let orders = "cubes:\n  - name: orders\n    sql_table: orders\n    measures:\n      - {name: count, type: count}\n      - {name: [\n";
+    let others = "\
+cubes:
+  - name: customers
+    sql_table: customers
+    joins:
+      - {name: orders, relationship: one_to_many, sql: \"{CUBE}.id = {orders.customer_id} AND {CUBE.no_such_member}\"}
+    measures:
+      - {name: revenue, type: sum, sql: amount}
+      - {name: per_order, type: number, sql: \"{revenue} / {orders.count}\"}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+  - name: late_orders
+    extends: orders
+    measures:
+      - {name: double, type: number, sql: \"{count} * 2\"}
+      - {name: triple, type: number, sql: \"{count} * {{ 3\"}
+      - {name: refunds, type: sun, sql: amount}
+";
+    let metrics = "\
+metrics:
+  - {name: buyers, type: simple, expression: customers.count}
+  - {name: all, type: simple, expression: orders.revenue}
+  - {name: late, type: simple, expression: late_orders.count}
+  - {name: unknown, type: simple, expression: order.count}
+";
+    let mut tree = SourceTree::default();
+    for (path, text) in [
+        ("service_project.yml", project),
+        ("cubes/orders.yml", orders),
+        ("cubes/others.yml", others),
+        ("metrics/metrics.yml", metrics),
+    ] {
+        tree.files.insert(path.into(), text.into());
+    }
+    let mut found: Vec<(String, &str, u32)> = Vec::new();
+    for problem in errors(&tree) {
+        let place = problem.span.as_ref().unwrap();
+        found.push((place.file.to_string(), problem.code.as_str(), place.line));
+    }
+    found.sort_unstable();
+    let expected = [
+        ("cubes/orders.yml", "yaml-syntax", 6),
+        ("cubes/others.yml", "jinja-syntax", 15),
+        ("cubes/others.yml", "unknown-member", 5),
+        ("cubes/others.yml", "unknown-value", 16),
+        ("metrics/metrics.yml", "unknown-cube", 5),
+        // `customers` was read, and the broken file defines no member of it.
+        ("metrics/metrics.yml", "unknown-member", 2),
+        ("service_project.yml", "unknown-value", 3),
+        ("service_project.yml", "yaml-syntax", 4),
+    ];
+    let expected = expected.map(|(file, code, line)| (file.to_owned(), code, line));
+    assert_eq!(found, expected);
+}
+
 #[test]
 fn policy_with_five_mistakes_has_five_errors() {
     let mut tree = example();

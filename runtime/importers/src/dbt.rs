@@ -10,6 +10,7 @@
 //! follow MetricFlow. Not here: models, seeds, tests and everything else of dbt, and Jinja except for the references in
 //! filters.
 
+mod absent_groups;
 mod cubes;
 mod definition;
 mod filter;

@@ -24,8 +24,19 @@ pub(crate) fn closed_by_policy(span: Span, what: impl Into<String>) -> Diagnosti
     closed(span, what, "Write the policy in its file of policies/, instead of `row_filter: \"1 = 0\"`.")
 }
 
-/// Returns the finding for a file that was not read.
-pub(crate) fn unread(file: &str, line: u32, what: impl Into<String>, cure: impl Into<String>) -> Diagnostic {
-    let span = Span { file: file.into(), line, column: 1, length: 1 };
+/// Returns the finding for a file that was not read, and that has no mistake at a place of its own.
+pub(crate) fn unread(file: &str, what: impl Into<String>, cure: impl Into<String>) -> Diagnostic {
+    unread_at(Span { file: file.into(), line: 1, column: 1, length: 1 }, what, cure)
+}
+
+/// Returns the finding for a file that was not read because of a mistake at a place.
+pub(crate) fn unread_at(span: Span, what: impl Into<String>, cure: impl Into<String>) -> Diagnostic {
     Diagnostic::warning(Code::NotRead, what).hint(cure).at(span)
+}
+
+/// Returns the finding for a file that is not YAML.
+pub(crate) fn unread_yaml(file: &str, problem: Diagnostic) -> Diagnostic {
+    let span = problem.span.unwrap_or_else(|| Span { file: file.into(), line: 1, column: 1, length: 1 });
+    let what = format!("{file} was not read: {}", problem.message);
+    unread_at(span, what, problem.hint.unwrap_or_else(|| "Correct the file.".to_owned()))
 }

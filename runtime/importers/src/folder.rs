@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use terrane_authoring::{AuthoringError, regular_file};
-use terrane_compiler::diagnostic::Diagnostic;
+use terrane_compiler::diagnostic::{Code, Diagnostic};
 use terrane_compiler::project::{SourceFile, SourceTree};
 
 use crate::finding::unread;
@@ -72,7 +72,7 @@ impl ModelFolder {
             }
             Err(reason) => {
                 let what = format!("could not read {path}: {reason}");
-                findings.push(unread(path, 1, what, "Check the file."));
+                findings.push(unread(path, what, "Check the file."));
                 None
             }
         }
@@ -98,10 +98,22 @@ impl ModelFolder {
     }
 }
 
-/// Returns the error for a folder without a model, with the first findings.
-pub(crate) fn no_model(dir: &Path, what: &str, hint: &str, findings: &[Diagnostic]) -> AuthoringError {
+/// Checks a folder in which no model was found. If files were not read, for example because of syntax errors, the model
+/// may be in these files. The findings are then the result of the import.
+///
+/// # Errors
+/// All files were read. The error lists the first findings.
+pub(crate) fn check_without_model(
+    dir: &Path,
+    what: &str,
+    hint: &str,
+    findings: &[Diagnostic],
+) -> Result<(), AuthoringError> {
+    if findings.iter().any(|finding| finding.code == Code::NotRead) {
+        return Ok(());
+    }
     let findings: String = findings.iter().take(MAX_LISTED).map(|finding| format!("\n  {finding}")).collect();
-    AuthoringError::new(format!("{} contains no {what}{findings}", dir.display())).hint(hint)
+    Err(AuthoringError::new(format!("{} contains no {what}{findings}", dir.display())).hint(hint))
 }
 
 struct Search<'s> {

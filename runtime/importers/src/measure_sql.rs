@@ -1,10 +1,47 @@
 //! Differences between the SQL of measures in other tools and in a project.
 //!
-//! In: the translated SQL of a measure. Out: whether its values may differ in a project.
+//! In: the translated SQL of a measure, and the members that it reads. Out: the findings for values that may differ in
+//! a project.
+
+use std::collections::BTreeSet;
+
+use terrane_compiler::diagnostic::{Diagnostic, Span};
+
+use crate::draft::Reference;
+use crate::finding::changed;
+
+/// Reports the SQL of a measure of type `number` that may divide integers.
+pub(crate) fn report_division(what: &str, sql: &str, span: Span, findings: &mut Vec<Diagnostic>) {
+    if may_divide_integers(sql) {
+        let what = format!("{what} divides, and the project divides exactly: 3 / 2 is 1.5");
+        let cure = "If the warehouse divides integers and you rely on it, write floor(a / b).";
+        findings.push(changed(span, what, cure));
+    }
+}
+
+/// Reports a measure of the cube `own` that combines measures of other cubes. The other tools join the cubes and then
+/// aggregate the joined rows. `measures` are the measures that the measure reads.
+pub(crate) fn report_other_cubes<'r>(
+    what: &str,
+    own: &str,
+    measures: impl Iterator<Item = &'r Reference>,
+    span: Span,
+    findings: &mut Vec<Diagnostic>,
+) {
+    let others: BTreeSet<String> =
+        measures.filter(|need| need.cube != own).map(|need| format!("`{}`", need.cube)).collect();
+    if !others.is_empty() {
+        let others = Vec::from_iter(others).join(", ");
+        let what = format!(
+            "{what} reads measures of other cubes, which aggregate all rows of their cubes, also those that no row joins: {others}"
+        );
+        findings.push(changed(span, what, "Filter the query if only joined rows count."));
+    }
+}
 
 /// Returns true if the SQL divides and nothing before the division makes an operand a fraction. The warehouse of the
 /// model may then have divided integers. A fraction after the division, as in `a / b * 1.0`, does not prevent this.
-pub(crate) fn may_divide_integers(sql: &str) -> bool {
+fn may_divide_integers(sql: &str) -> bool {
     let lower = sql.to_ascii_lowercase();
     let is_division = |at: usize| {
         let (before, divisor) = (&lower[..at], lower[at + 1..].trim_start());
@@ -20,6 +57,21 @@ pub(crate) fn may_divide_integers(sql: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_cubes_are_named_once() {
+        let need = |cube: &str, member: &str| Reference { cube: cube.to_owned(), member: Some(member.to_owned()) };
+        let span = Span { file: "m.yml".into(), line: 3, column: 5, length: 1 };
+        let report = |needs: &[Reference]| {
+            let mut findings = Vec::new();
+            report_other_cubes("measure `a`", "orders", needs.iter(), span.clone(), &mut findings);
+            findings
+        };
+        assert!(report(&[need("orders", "count"), need("orders", "revenue")]).is_empty());
+        let found = report(&[need("users", "count"), need("orders", "count"), need("items", "a"), need("users", "b")]);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].message.ends_with(": `items`, `users`"), "{}", found[0].message);
+    }
 
     #[test]
     fn fraction_must_precede_the_quotient() {

@@ -14,6 +14,7 @@ mod permit;
 mod pool;
 mod rollups;
 mod session;
+mod storage;
 mod stream;
 
 use std::sync::Arc;

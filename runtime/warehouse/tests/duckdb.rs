@@ -310,6 +310,21 @@ fn database_that_does_not_open_is_named() {
     }
 }
 
+#[test]
+fn database_of_a_newer_version_is_named() {
+    let path = project().join("newer.duckdb");
+    let mut settings = settings(&["CREATE TABLE t (a INTEGER)"]);
+    settings.path = Some(path.clone());
+    drop(DuckDb::open(&settings).expect("the database opens"));
+    let mut bytes = fs::read(&path).expect("a file");
+    bytes[12..20].copy_from_slice(&69_u64.to_le_bytes());
+    fs::write(&path, bytes).expect("a file");
+    let error = DuckDb::open(&settings).expect_err("the version is newer");
+    assert!(matches!(error, OpenError::NewerStorage { version: 69, .. }), "{error:?}");
+    let hint = error.hint().expect("a hint");
+    assert!(hint.contains("64 to 68") && hint.contains("newer DuckDB"), "{hint}");
+}
+
 #[tokio::test]
 async fn connections_are_counted_by_state() {
     let duckdb = open(&[]);

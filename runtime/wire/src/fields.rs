@@ -48,6 +48,8 @@ enum FieldProblem {
     },
     /// A name that occurs twice in an object. JSON parsers differ in which of the two values they use.
     Duplicate,
+    /// A query parameter that occurs twice.
+    DuplicateParameter,
     /// Both of two fields with the same meaning are set.
     Both {
         names: [&'static str; 2],
@@ -135,6 +137,10 @@ impl<'p> Path<'p> {
 
     pub(crate) fn duplicate(&self) -> FieldError {
         self.error(FieldProblem::Duplicate)
+    }
+
+    pub(crate) fn duplicate_parameter(&self) -> FieldError {
+        self.error(FieldProblem::DuplicateParameter)
     }
 
     pub(crate) fn both(&self, names: [&'static str; 2]) -> FieldError {
@@ -309,6 +315,7 @@ impl From<FieldError> for ErrorBody {
             FieldProblem::MissingBoth { names: [one, other] } => invalid(format!("{place} lacks `{one}` or `{other}`")),
             FieldProblem::MissingParameter { name } => invalid(format!("missing query parameter `{name}`")),
             FieldProblem::Duplicate => invalid(format!("duplicate key {place}")),
+            FieldProblem::DuplicateParameter => invalid(format!("duplicate query parameter {place}; send it once")),
             FieldProblem::Both { names: [one, other] } => {
                 invalid(format!("{place} has both `{one}` and `{other}`; send one"))
             }

@@ -37,19 +37,31 @@ const KNOWN: &[&str] = &[
     "api_key",
 ];
 
-/// Rejects query parameters other than `known` and the credential, which every route accepts.
+/// A query parameter of a route.
+#[derive(Debug, Clone, Copy)]
+pub struct KnownParameter {
+    pub name: &'static str,
+    /// True if a request may contain the parameter several times.
+    pub repeats: bool,
+}
+
+/// Rejects query parameters other than `known` and the credential, which every route accepts, and parameters that occur
+/// twice: programs differ in which of the two values they use.
 ///
 /// # Errors
-/// Names the first parameter that is unknown.
-pub fn reject_unknown_parameters(
-    text: &str,
-    known: impl Iterator<Item = &'static str> + Clone,
-) -> Result<(), FieldError> {
-    let mut names = form_urlencoded::parse(text.as_bytes()).map(|(name, _)| name);
-    match names.find(|name| name != CREDENTIAL && !known.clone().any(|known| known == name)) {
-        Some(name) => Err(Path::ROOT.unknown_parameter(&name, known.collect())),
-        None => Ok(()),
+/// Names the first parameter that is unknown or duplicate.
+pub fn check_parameters(text: &str, known: impl Iterator<Item = KnownParameter> + Clone) -> Result<(), FieldError> {
+    let mut seen: Vec<&str> = Vec::new();
+    for (name, _) in form_urlencoded::parse(text.as_bytes()).filter(|(name, _)| name != CREDENTIAL) {
+        let Some(parameter) = known.clone().find(|known| known.name == name) else {
+            return Err(Path::ROOT.unknown_parameter(&name, known.map(|known| known.name).collect()));
+        };
+        if !parameter.repeats && seen.contains(&parameter.name) {
+            return Err(Path::ROOT.field(parameter.name).duplicate_parameter());
+        }
+        seen.push(parameter.name);
     }
+    Ok(())
 }
 
 /// Reads a query from a query string.
@@ -134,4 +146,26 @@ fn range(value: &str, path: &Path<'_>) -> Result<Json, FieldError> {
     let json = json.map_err(|_| path.invalid_value(value, "words like `last 7 days`, or JSON as in a body"))?;
     body::check_names(value.as_bytes(), path)?;
     Ok(json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicate_and_unknown_parameters_are_named() {
+        let known = [("limit", false), ("tag", true)].map(|(name, repeats)| KnownParameter { name, repeats });
+        let check = |text: &str| {
+            let error = check_parameters(text, known.into_iter()).err()?;
+            Some(crate::ErrorBody::from(error).message)
+        };
+        for text in ["", "limit=1", "tag=a&limit=1&tag=b", "api_key=a&api_key=b", "limit=1&api_key=limit"] {
+            assert_eq!(check(text), None, "{text}");
+        }
+        for text in ["limit=1&limit=2", "limit=1&limit=1", "limit&tag=a&%6Cimit=2"] {
+            let message = check(text).expect(text);
+            assert_eq!(message, "duplicate query parameter `limit`; send it once", "{text}");
+        }
+        assert!(check("limit=1&other=1").is_some_and(|message| message.contains("unknown query parameter `other`")));
+    }
 }

@@ -30,8 +30,8 @@ pub struct PreaggregationRefresh {
     pub cube: Option<String>,
     /// All pre-aggregations of the cubes if it is absent.
     pub name: Option<String>,
-    /// A date or time in each partition to build, such as `2026-01`, in the pre-aggregation's time zone. All partitions
-    /// if it is absent.
+    /// A date, time or period in each partition to build, such as `2026-01` or `2026-Q1`, in the pre-aggregation's time
+    /// zone. All partitions if it is absent.
     pub partitions: Option<Vec<String>>,
 }
 

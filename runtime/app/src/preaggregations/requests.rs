@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
 use terrane_compiler::Access;
-use terrane_compiler::rollup::RollupOf;
+use terrane_compiler::rollup::{RollupOf, moment_in_partition};
 use terrane_compiler::text::nearest::nearest;
+use terrane_compiler::types::Granularity;
 
 use super::task::name_of;
 use super::{Preaggregations, status};
@@ -30,8 +29,8 @@ pub struct RefreshRequest {
     pub cube: Option<String>,
     /// The name of the rollup; `None` for all rollups of the cubes.
     pub name: Option<String>,
-    /// The partitions, each as any date or time in it, such as `2026-01` or `2026-01-31T08:00`, in the zone of the
-    /// rollup. Empty for all partitions.
+    /// The partitions, each as any date, time or period in it, such as `2026-Q1`, `2026-01` or `2026-01-31T08:00`, in
+    /// the zone of the rollup. Empty for all partitions.
     pub partitions: Vec<String>,
 }
 
@@ -48,8 +47,8 @@ pub enum RefreshError {
     NoCube { name: String },
     #[error("pre-aggregation `{cube}.{name}` is not partitioned")]
     NotPartitioned { cube: Arc<str>, name: Arc<str> },
-    #[error("expected a date or time such as `2026-01` at `partitions`, found `{text}`")]
-    InvalidPartition { text: String },
+    #[error("expected a date, time or period such as `{example}` at `partitions`, found `{text}`")]
+    InvalidPartition { text: String, example: &'static str },
     #[error("at most {MAX_NAMED_PARTITIONS} partitions can be named")]
     TooManyPartitions,
     #[error("build `{id}` does not exist")]
@@ -74,15 +73,7 @@ impl Preaggregations {
         if wanted.partitions.len() > MAX_NAMED_PARTITIONS {
             return Err(RefreshError::TooManyPartitions);
         }
-        let partitions = wanted.partitions.iter().map(|text| moment(text));
-        let partitions: Vec<i64> = partitions.collect::<Result<_, _>>()?;
-        if !partitions.is_empty() {
-            let whole = rollups.iter().find(|rollup| rollup.rollup.time.as_ref().is_none_or(|t| t.partition.is_none()));
-            if let Some(rollup) = whole {
-                let RollupName { cube, name } = name_of(rollup);
-                return Err(RefreshError::NotPartitioned { cube, name });
-            }
-        }
+        let partitions = partitions(&wanted.partitions, &rollups)?;
         let mut builds = Vec::new();
         for rollup in rollups {
             let name = name_of(&rollup);
@@ -163,18 +154,35 @@ pub(super) fn named<'m>(
     }
 }
 
-/// Parses a year, a month, a day or a time. Returns microseconds since 1970, the unit of ranges.
-fn moment(text: &str) -> Result<i64, RefreshError> {
-    let invalid = || RefreshError::InvalidPartition { text: text.to_owned() };
-    let whole = match text.len() {
-        4 => format!("{text}-01-01"),
-        7 => format!("{text}-01"),
-        _ => text.to_owned(),
+/// Returns a moment in each named partition, in microseconds since 1970, the unit of ranges.
+fn partitions(names: &[String], rollups: &[RollupOf<'_>]) -> Result<Vec<i64>, RefreshError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let lengths = rollups.iter().map(|of| (of, of.rollup.time.as_ref().and_then(|time| time.partition)));
+    if let Some((whole, _)) = lengths.clone().find(|(_, length)| length.is_none()) {
+        let RollupName { cube, name } = name_of(whole);
+        return Err(RefreshError::NotPartitioned { cube, name });
+    }
+    let length = lengths.filter_map(|(_, length)| length).next().unwrap_or(Granularity::Month);
+    let moment = |text: &String| {
+        let invalid = || RefreshError::InvalidPartition { text: text.clone(), example: example(length) };
+        moment_in_partition(text).ok_or_else(invalid)
     };
-    let time =
-        whole.parse::<DateTime>().or_else(|_| whole.parse::<Date>().map(|day| day.to_datetime(Time::midnight())));
-    let zoned = time.map_err(|_| invalid())?.to_zoned(TimeZone::UTC).map_err(|_| invalid())?;
-    Ok(zoned.timestamp().as_microsecond())
+    names.iter().map(moment).collect()
+}
+
+/// Returns the name of a partition of a length.
+fn example(length: Granularity) -> &'static str {
+    match length {
+        Granularity::Year => "2026",
+        Granularity::Quarter => "2026-Q1",
+        Granularity::Month => "2026-01",
+        Granularity::Week => "2026-W05",
+        Granularity::Day => "2026-01-31",
+        Granularity::Hour => "2026-01-31T08",
+        Granularity::Minute | Granularity::Second => "2026-01-31T08:00",
+    }
 }
 
 #[cfg(test)]
@@ -182,17 +190,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn partitions_are_named_by_a_time_in_them() {
-        for (text, micros) in [
-            ("1970", 0),
-            ("1970-02", 31 * 86_400_000_000),
-            ("1970-01-02", 86_400_000_000),
-            ("1970-01-01T00:30", 1_800_000_000),
+    fn partitions_of_every_length_have_an_example() {
+        let day = 86_400_000_000;
+        for (length, start) in [
+            (Granularity::Year, 0),
+            (Granularity::Quarter, 0),
+            (Granularity::Month, 0),
+            (Granularity::Week, 25 * day),
+            (Granularity::Day, 30 * day),
+            (Granularity::Hour, 30 * day + 8 * 3_600_000_000),
+            (Granularity::Minute, 30 * day + 8 * 3_600_000_000),
         ] {
-            assert_eq!(moment(text).ok(), Some(micros), "{text}");
-        }
-        for text in ["", "soon", "1970-13", "01.01.1970"] {
-            assert!(matches!(moment(text), Err(RefreshError::InvalidPartition { .. })), "{text}");
+            let since_2026 = moment_in_partition(example(length)).map(|micros| micros - 20_454 * day);
+            assert_eq!(since_2026, Some(start), "{length}");
         }
     }
 }

@@ -170,51 +170,98 @@ const MONEY: &[&str] = &[
 const NO_MONEY: &[&str] =
     &["rate", "ratio", "pct", "percent", "percentage", "count", "qty", "quantity", "cents", "score", "index", "days"];
 
+/// The meaning of a column's numbers, with the reason for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NumberRole {
+    /// The column has no numbers, or they are keys.
+    None,
+    /// The numbers are labels.
+    Label(String),
+    /// The sum of the numbers has no meaning.
+    Rate(String),
+    /// The numbers are parts of 1.
+    Share,
+    Amount,
+}
+
 pub(super) fn classify(table: &Table, at: usize) -> DraftMeasures {
-    let column = &table.columns[at];
-    let name = snake(&column.name);
-    let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
-    let is_part_of_key = table.key.contains(&at) || table.references.iter().any(|r| r.columns.contains(&at));
-    // The numbers of a column with the name of its table are labels: `flights.flight` is the number of a flight.
-    let is_own_name = name == singular(&snake(&table.name));
-    if !column.kind.is_number() || is_part_of_key || is_own_name || is_label(column, &words) {
-        return DraftMeasures::default();
+    let format = format(&words_of(&table.columns[at].name).iter().map(String::as_str).collect::<Vec<_>>());
+    match role(table, at) {
+        NumberRole::None | NumberRole::Label(_) => DraftMeasures::default(),
+        NumberRole::Share => DraftMeasures { sum: false, average: true, format: Some("percent") },
+        NumberRole::Rate(_) => DraftMeasures { sum: false, average: true, format },
+        NumberRole::Amount => DraftMeasures { sum: true, average: true, format },
     }
+}
+
+fn words_of(name: &str) -> Vec<String> {
+    snake(name).split('_').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+fn format(words: &[&str]) -> Option<&'static str> {
     let is_money = words.iter().any(|word| MONEY.contains(word)) && !words.iter().any(|word| NO_MONEY.contains(word));
+    is_money.then_some("currency")
+}
+
+/// Returns the role of a column's numbers.
+pub(super) fn role(table: &Table, at: usize) -> NumberRole {
+    let column = &table.columns[at];
+    let words = words_of(&column.name);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let is_part_of_key = table.key.contains(&at) || table.references.iter().any(|r| r.columns.contains(&at));
+    if !column.kind.is_number() || is_part_of_key {
+        return NumberRole::None;
+    }
+    // The numbers of a column with the name of its table are labels: `flights.flight` is the number of a flight.
+    if snake(&column.name) == singular(&snake(&table.name)) {
+        return NumberRole::Label("it has the name of its table".to_owned());
+    }
+    if let Some(reason) = label_reason(column, &words) {
+        return NumberRole::Label(reason);
+    }
     let last = words.last().copied().unwrap_or_default();
     let is_share =
         column.statistics.as_ref().is_some_and(|s| s.min >= 0.0 && s.max <= 1.0) && column.kind != ColumnKind::Integer;
     if is_share && (last == "discount" || PERCENTS.contains(&last)) {
-        return DraftMeasures { sum: false, average: true, format: Some("percent") };
+        return NumberRole::Share;
     }
     let is_count = COUNTS.contains(&last) || last == "quantity";
     // `share_of_total` ends in a word for counts, but it is a part of a whole.
-    let is_part = (!is_count || last == "total") && words.iter().any(|word| PARTS.contains(word));
-    let is_rate = RATES.contains(&last) || is_part || words.contains(&"per");
-    DraftMeasures { sum: !is_rate, average: true, format: is_money.then_some("currency") }
+    let part = words.iter().find(|word| PARTS.contains(word)).filter(|_| !is_count || last == "total");
+    let rate = Some(&last).filter(|last| RATES.contains(*last)).or(part);
+    match rate.or(words.iter().find(|word| **word == "per")) {
+        Some(word) => NumberRole::Rate(format!("its name has the word `{word}`")),
+        None => NumberRole::Amount,
+    }
 }
 
 /// Returns whether a name implies that its numbers are labels, such as `zip_code` and `is_paid`.
 pub(super) fn is_label_name(name: &str) -> bool {
     let name = snake(name);
     let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
-    has_label_words(&words)
+    label_word(&words).is_some()
 }
 
-fn has_label_words(words: &[&str]) -> bool {
+/// Returns the reason for which the words of a name imply labels.
+fn label_word(words: &[&str]) -> Option<String> {
     let (first, last) = (words.first().copied().unwrap_or_default(), words.last().copied().unwrap_or_default());
-    FLAGS.contains(&first) || (LABELS.contains(&last) && !(words.len() > 1 && COUNTS.contains(&first)))
+    if FLAGS.contains(&first) {
+        return Some(format!("its name begins with `{first}`"));
+    }
+    let is_label = LABELS.contains(&last) && !(words.len() > 1 && COUNTS.contains(&first));
+    is_label.then(|| match words.len() {
+        1 => "by its name".to_owned(),
+        _ => format!("its name ends in `{last}`"),
+    })
 }
 
-fn is_label(column: &Column, words: &[&str]) -> bool {
+/// Returns the reason for which the numbers of a column are labels, if they are.
+fn label_reason(column: &Column, words: &[&str]) -> Option<String> {
     let last = words.last().copied().unwrap_or_default();
-    if has_label_words(words) {
-        return true;
+    if let Some(reason) = label_word(words) {
+        return Some(reason);
     }
-    let Some(numbers) = &column.statistics else { return false };
-    if column.kind != ColumnKind::Integer {
-        return false;
-    }
+    let numbers = column.statistics.as_ref().filter(|_| column.kind == ColumnKind::Integer)?;
     let is_flag = numbers.distinct <= 2 && numbers.min >= 0.0 && numbers.max <= 1.0;
     let is_year = (words.contains(&"year") || words.contains(&"yr")) && numbers.min >= 1000.0 && numbers.max <= 2999.0;
     // A clock time may be a number, such as 1745 for 17:45. Its last two digits never exceed 59, unlike the last two
@@ -224,7 +271,12 @@ fn is_label(column: &Column, words: &[&str]) -> bool {
         && numbers.max > 100.0
         && numbers.max <= 2400.0
         && numbers.max_last_digits.is_some_and(|digits| digits < 60.0);
-    is_flag || is_year || is_clock
+    let reasons = [
+        (is_flag, "only 0 and 1 occur"),
+        (is_year, "its values are years"),
+        (is_clock, "its values are clock times, such as 1745"),
+    ];
+    reasons.iter().find(|(holds, _)| *holds).map(|(_, reason)| (*reason).to_owned())
 }
 
 #[cfg(test)]

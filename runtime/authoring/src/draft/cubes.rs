@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrane_compiler::model::{self, Model};
 use terrane_compiler::project::{self, Inputs, SourceTree};
 
-use super::classify::classify;
+use super::classify::{NumberRole, classify, role};
 use super::column_kind::ColumnKind;
 use super::joins::{self, Aliases, Join};
 use super::table::{Column, Evidence, Table};
@@ -38,6 +38,8 @@ pub struct DraftCube {
     pub measures: Vec<String>,
     /// Columns without a member, with their types.
     pub left_out: Vec<(String, String)>,
+    /// Sentences that say which columns of numbers became dimensions or measures, and why.
+    pub numbers: Vec<String>,
 }
 
 /// The largest number of joins that are renamed because a cube has two equally short join paths.
@@ -98,13 +100,12 @@ fn second_path(model: &Model, cubes: &[String], joins: &[Vec<Join>]) -> Option<(
 fn files_of(cubes: &[(DraftCube, Yaml)]) -> Vec<(String, String)> {
     let file = |(cube, yaml): &(DraftCube, Yaml)| {
         let left_out: Vec<String> = cube.left_out.iter().map(|(name, ty)| format!("{name} ({ty})")).collect();
-        let comment = match left_out.as_slice() {
-            [] => GREETING.to_owned(),
-            _ => format!(
-                "{GREETING}\nOmitted, because their types can be neither grouped nor aggregated: {}.",
-                left_out.join(", ")
-            ),
-        };
+        let mut comment = GREETING.to_owned();
+        if !left_out.is_empty() {
+            let left_out = left_out.join(", ");
+            comment += &format!("\nOmitted, because their types can be neither grouped nor aggregated: {left_out}.");
+        }
+        cube.numbers.iter().for_each(|line| comment += &format!("\n{line}"));
         let yaml = Yaml::map([("cubes", Yaml::List(vec![yaml.clone()]))]);
         (format!("cubes/{}.yml", cube.name), document(&comment, &yaml))
     };
@@ -163,6 +164,7 @@ fn cube(table: &Table, name: &str, joins: &[Join]) -> (DraftCube, Yaml) {
         dimensions: dimensions.iter().map(name_of).collect(),
         measures: measures.iter().map(name_of).collect(),
         left_out,
+        numbers: numbers(table),
     };
     let relation = format!("{}.{}", names::identifier(&table.schema), names::identifier(&table.name));
     let mut yaml = Yaml::map([("name", Yaml::text(name)), ("sql_table", Yaml::text(relation))]);
@@ -179,6 +181,30 @@ fn cube(table: &Table, name: &str, joins: &[Join]) -> (DraftCube, Yaml) {
         }
     }
     (drafted, yaml)
+}
+
+/// Returns sentences about the columns of numbers that are no keys.
+fn numbers(table: &Table) -> Vec<String> {
+    let (mut labels, mut rates, mut amounts) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, column) in table.columns.iter().enumerate() {
+        let name = &column.name;
+        match role(table, at) {
+            NumberRole::None => {}
+            NumberRole::Label(reason) => labels.push(format!("{name} ({reason})")),
+            NumberRole::Rate(reason) => rates.push(format!("{name} ({reason})")),
+            NumberRole::Share => rates.push(format!("{name} (its values are between 0 and 1)")),
+            NumberRole::Amount => amounts.push(name.clone()),
+        }
+    }
+    let sentence = |lead: &str, names: Vec<String>, advice: &str| {
+        (!names.is_empty()).then(|| format!("{lead}: {}. {advice}", names.join(", ")))
+    };
+    let sentences = [
+        sentence("Numbers as dimensions", labels, "To add one up, write a measure of type sum."),
+        sentence("Numbers with an average, but no sum", rates, "To add one up, write a measure of type sum."),
+        sentence("Numbers as measures", amounts, "To group or filter by one, write a dimension of type number."),
+    ];
+    sentences.into_iter().flatten().collect()
 }
 
 /// Returns the name of a column's member: `customer_id`, or `column_3` for a name in another script.
@@ -391,5 +417,34 @@ mod tests {
         assert_eq!(cube.dimensions, ["column_1", "id", "column_3"]);
         assert_eq!(cube.measures, ["count"]);
         assert!(cube.joins.is_empty());
+    }
+
+    #[test]
+    fn roles_of_numbers_are_explained() {
+        let mut orders = table(
+            "orders",
+            &[
+                ("id", ColumnKind::Integer),
+                ("zip_code", ColumnKind::Integer),
+                ("Year", ColumnKind::Integer),
+                ("is_paid", ColumnKind::Integer),
+                ("order", ColumnKind::Integer),
+                ("unit_price", ColumnKind::Decimal),
+                ("amount", ColumnKind::Decimal),
+                ("note", ColumnKind::Text),
+            ],
+        );
+        orders.key = vec![0];
+        let draft = draft(&[orders, table("notes", &[("note", ColumnKind::Text)])], "duckdb", Vec::new());
+        let expected = [
+            "Numbers as dimensions: zip_code (its name ends in `code`), Year (by its name), is_paid (its name begins with `is`), \
+             order (it has the name of its table). To add one up, write a measure of type sum.",
+            "Numbers with an average, but no sum: unit_price (its name has the word `price`). To add one up, write a measure of type sum.",
+            "Numbers as measures: amount. To group or filter by one, write a dimension of type number.",
+        ];
+        assert_eq!(draft.cubes[0].numbers, expected);
+        assert!(draft.cubes[1].numbers.is_empty());
+        let (_, text) = draft.files.iter().find(|(path, _)| path == "cubes/orders.yml").unwrap();
+        assert!(text.contains("# Numbers as measures: amount."), "{text}");
     }
 }

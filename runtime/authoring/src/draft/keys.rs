@@ -5,9 +5,9 @@
 
 use terrane_app::ports::warehouse::Warehouse;
 
-use super::catalog::{count, rows};
+use super::catalog::{Row, count, rows};
 use super::column_kind::ColumnKind;
-use super::statements;
+use super::statements::{self, SAMPLE_ROWS};
 use super::table::{Evidence, Reference, Table};
 use super::texts::shown;
 use crate::names::{is_spelled, singular, snake};
@@ -34,8 +34,8 @@ pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes
     if candidates.is_empty() {
         return;
     }
-    let counts = match rows(warehouse, &statements::uniqueness(table, &candidates)).await {
-        Ok(rows) => rows.into_iter().next().unwrap_or_default(),
+    let (candidates, counts) = match uniqueness(warehouse, table, candidates).await {
+        Ok(found) => found,
         Err(reason) => {
             notes.push(format!("{}: could not look for a key: {reason}", table.name));
             return;
@@ -52,12 +52,47 @@ pub(super) async fn find_key(warehouse: &dyn Warehouse, table: &mut Table, notes
         }
         // The first column is a candidate whatever its name is. The reason is of interest only if the column is
         // named like a key.
-        None if total > 1 && is_key_name(table, candidates[0]) => {
+        None if total > 1 && candidates.first().is_some_and(|first| is_key_name(table, *first)) => {
             let reason = why_no_key(warehouse, table, candidates[0], &counts).await;
             notes.push(format!("{}: {reason}, so it is not a key and nothing joins to it", table.name));
         }
         None => {}
     }
+}
+
+/// Returns the candidates that may identify the rows, and the counts of [`statements::uniqueness`] over all rows for
+/// them. Candidates with a repeated or missing value in a sample are left out, except a first one that is named like a
+/// key: the numbers in its note are those of all rows.
+///
+/// # Errors
+/// Returns the warehouse's message about a failed statement.
+async fn uniqueness(
+    warehouse: &dyn Warehouse,
+    table: &Table,
+    candidates: Vec<usize>,
+) -> Result<(Vec<usize>, Row), String> {
+    let first = |found: Vec<Row>| found.into_iter().next().unwrap_or_default();
+    let counts = first(rows(warehouse, &statements::uniqueness(table, &candidates, true)).await?);
+    let total = count(&counts, 0);
+    if total < u64::from(SAMPLE_ROWS) {
+        // The sample has all rows.
+        return Ok((candidates, counts));
+    }
+    let is_possible = |at: usize, column: usize| {
+        let is_unique = count(&counts, 1 + 2 * at) == total && count(&counts, 2 + 2 * at) == total;
+        is_unique || (at == 0 && is_key_name(table, column))
+    };
+    let candidates: Vec<usize> = candidates
+        .iter()
+        .enumerate()
+        .filter(|(at, column)| is_possible(*at, **column))
+        .map(|(_, column)| *column)
+        .collect();
+    if candidates.is_empty() {
+        return Ok((candidates, counts));
+    }
+    let counts = first(rows(warehouse, &statements::uniqueness(table, &candidates, false)).await?);
+    Ok((candidates, counts))
 }
 
 /// Returns the reason for which the first candidate does not identify the rows.

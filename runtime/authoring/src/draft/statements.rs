@@ -11,7 +11,11 @@ use crate::names::quoted;
 
 /// The number of rows in a sample. The first rows are taken, since a random sample would read the whole table on
 /// both engines.
-const SAMPLE_ROWS: u32 = 100_000;
+pub(super) const SAMPLE_ROWS: u32 = 100_000;
+/// The number of rows whose values decide which forms are counted in the sample.
+const FIRST_ROWS: u32 = 10_000;
+/// The number of values among them, the most frequent first.
+const FREQUENT_VALUES: u32 = 500;
 /// The number of distinct sampled values that are looked up in another table.
 const SAMPLE_VALUES: u32 = 10_000;
 
@@ -109,17 +113,39 @@ fn is_of(form: &TextForm, name: &str) -> String {
     format!("trim({name}) SIMILAR TO '{}'", form.pattern.replace('\'', "''"))
 }
 
-/// Returns a statement for these numbers of each column: values, distinct values, distinct values ignoring case and
-/// surrounding spaces, and values with surrounding spaces.
-pub(super) fn texts(of: &Table, columns: &[&Column]) -> String {
-    let each = columns.iter().map(|column| {
+/// Returns a statement for these numbers of each column, in one row for each: the position of the column, values,
+/// distinct values, distinct values ignoring case and surrounding spaces, and values with surrounding spaces. The third
+/// number counts at most `most_folded` distinct values. Values are grouped first, because engines count the distinct ones
+/// of a group by sorting.
+pub(super) fn texts(of: &Table, columns: &[&Column], most_folded: u64) -> String {
+    let from = table(of);
+    let each = columns.iter().enumerate().map(|(at, column)| {
         let name = quoted(&column.name);
         format!(
-            "count({name}), count(DISTINCT {name}), count(DISTINCT lower(trim({name}))), \
-             count(CASE WHEN trim({name}) <> {name} THEN 1 END)"
+            "SELECT {at}, sum(n), count(*), count(DISTINCT CASE WHEN number <= {most_folded} THEN lower(trim(v)) END), \
+             sum(CASE WHEN trim(v) <> v THEN n ELSE 0 END) \
+             FROM (SELECT v, n, row_number() OVER () AS number \
+             FROM (SELECT v, count(*) AS n FROM (SELECT {name} AS v FROM {from} LIMIT {SAMPLE_ROWS}) AS s \
+             WHERE v IS NOT NULL GROUP BY v) AS g) AS d"
         )
     });
-    sampled(of, columns, each)
+    each.collect::<Vec<_>>().join(" UNION ALL ")
+}
+
+/// Returns a statement for the most frequent values in the first rows of each column, in one row for each: the position
+/// of the column, the number of these values, and the number of those of each form.
+pub(super) fn frequent_forms(of: &Table, columns: &[&Column], forms: &[&TextForm]) -> String {
+    let from = table(of);
+    let counts: String =
+        forms.iter().map(|form| format!(", count(CASE WHEN {} THEN 1 END)", is_of(form, "v"))).collect();
+    let each = columns.iter().enumerate().map(|(at, column)| {
+        let name = quoted(&column.name);
+        format!(
+            "SELECT {at}, count(*){counts} FROM (SELECT v FROM (SELECT {name} AS v FROM {from} LIMIT {FIRST_ROWS}) AS s \
+             WHERE v IS NOT NULL GROUP BY v ORDER BY count(*) DESC, v LIMIT {FREQUENT_VALUES}) AS d"
+        )
+    });
+    each.collect::<Vec<_>>().join(" UNION ALL ")
 }
 
 /// Returns a statement for the number of values of each of these forms, for each column.
@@ -166,15 +192,22 @@ pub(super) fn repeated(of: &Table, column: usize) -> String {
     )
 }
 
-/// Returns a statement that reads all rows: the number of rows, then the numbers of values and distinct values of each
-/// column.
-pub(super) fn uniqueness(of: &Table, columns: &[usize]) -> String {
+/// Returns a statement for the number of rows, and the numbers of values and distinct values of each column, in a
+/// sample or in all rows.
+pub(super) fn uniqueness(of: &Table, columns: &[usize], is_sampled: bool) -> String {
+    let from = match is_sampled {
+        true => {
+            let names: Vec<String> = columns.iter().map(|column| quoted(&of.columns[*column].name)).collect();
+            format!("(SELECT {} FROM {} LIMIT {SAMPLE_ROWS}) AS s", names.join(", "), table(of))
+        }
+        false => table(of),
+    };
     let counts = columns.iter().map(|column| {
         let name = quoted(&of.columns[*column].name);
         format!("count({name}), count(DISTINCT {name})")
     });
     let counts: Vec<String> = std::iter::once("count(*)".to_owned()).chain(counts).collect();
-    format!("SELECT {} FROM {}", counts.join(", "), table(of))
+    format!("SELECT {} FROM {from}", counts.join(", "))
 }
 
 /// Returns a statement for two numbers: the distinct sampled values of a column, and those of these values that another
@@ -225,9 +258,25 @@ mod tests {
         let orders = orders();
         assert_eq!(table(&orders), "\"main\".\"or\"\"ders\"");
         assert_eq!(
-            uniqueness(&orders, &[1]),
+            uniqueness(&orders, &[1], false),
             "SELECT count(*), count(\"a\"\" FROM secrets --\"), count(DISTINCT \"a\"\" FROM secrets --\") \
              FROM \"main\".\"or\"\"ders\""
+        );
+    }
+
+    #[test]
+    fn samples_of_columns_are_read_one_by_one() {
+        let orders = orders();
+        let columns: Vec<&Column> = orders.columns.iter().collect();
+        let forms: Vec<&TextForm> = terrane_app::text_forms::all().take(2).collect();
+        for statement in [texts(&orders, &columns, 7), frequent_forms(&orders, &columns, &forms)] {
+            assert_eq!(statement.matches(" UNION ALL ").count(), 1, "{statement}");
+            assert!(statement.starts_with("SELECT 0, ") && statement.contains(" UNION ALL SELECT 1, "), "{statement}");
+            assert!(statement.contains("(SELECT \"a\"\" FROM secrets --\" AS v FROM"), "{statement}");
+        }
+        assert!(
+            uniqueness(&orders, &[0], true)
+                .ends_with("FROM (SELECT \"id\" FROM \"main\".\"or\"\"ders\" LIMIT 100000) AS s")
         );
     }
 

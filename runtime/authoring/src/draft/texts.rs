@@ -19,9 +19,7 @@ use crate::names::identifier;
 const COLUMNS_AT_ONCE: usize = 10;
 /// The number of forms per statement. PostgreSQL keeps 32 compiled patterns, and compiles each pattern again for each
 /// row if a statement has more.
-const FORMS_AT_ONCE: usize = 20;
-/// The number of values for each column in a row of the statement without forms.
-const VALUES_PER_COLUMN: usize = 4;
+const FORMS_AT_ONCE: usize = 24;
 /// The largest number of distinct values of a column of categories. A column with more contains names or sentences.
 const MAX_CATEGORIES: u64 = 1_000;
 /// The number of characters of a value that a note repeats.
@@ -36,7 +34,8 @@ const NULL_CHARACTERS: usize = 20;
 struct Sample {
     values: u64,
     distinct: u64,
-    /// The number of distinct values, ignoring case and surrounding spaces.
+    /// The number of distinct values, ignoring case and surrounding spaces. It is known for at most [`MAX_CATEGORIES`]
+    /// distinct values.
     folded: u64,
     /// The number of values with surrounding spaces.
     spaced: u64,
@@ -97,34 +96,63 @@ async fn form_note(
     sample.form_note(form, found, &conversion)
 }
 
-/// Returns the samples of some columns.
+/// Returns the samples of some columns. The forms of most columns are excluded by a few of their values, because an
+/// engine needs long to compare many values with all patterns.
 ///
 /// # Errors
 /// Returns the warehouse's message about a failed statement.
 async fn samples(warehouse: &dyn Warehouse, table: &Table, columns: &[usize]) -> Result<Vec<Sample>, String> {
     let columns: Vec<&Column> = columns.iter().map(|at| &table.columns[*at]).collect();
-    let row = rows(warehouse, &statements::texts(table, &columns)).await?.into_iter().next().unwrap_or_default();
-    let mut samples: Vec<Sample> = row.chunks(VALUES_PER_COLUMN).map(Sample::of).collect();
-    let forms: Vec<&TextForm> = text_forms::all().collect();
-    for part in forms.chunks(FORMS_AT_ONCE) {
-        let found = rows(warehouse, &statements::forms(table, &columns, part)).await?;
-        let row = found.into_iter().next().unwrap_or_default();
-        for (sample, counts) in samples.iter_mut().zip(row.chunks(part.len())) {
-            sample.forms.extend((0..part.len()).map(|at| count(counts, at)));
+    let mut samples: Vec<Sample> = Vec::new();
+    samples.resize_with(columns.len(), || Sample { forms: vec![0; text_forms::COUNT], ..Sample::default() });
+    for row in rows(warehouse, &statements::texts(table, &columns, MAX_CATEGORIES)).await? {
+        if let Some(sample) = samples.get_mut(position(&row)) {
+            sample.read(&row[1..]);
+        }
+    }
+    let candidates = candidates(warehouse, table, &columns).await?;
+    for ((column, forms), sample) in columns.iter().zip(candidates).zip(&mut samples) {
+        let all: Vec<&TextForm> = text_forms::all().collect();
+        for part in forms.chunks(FORMS_AT_ONCE) {
+            let wanted: Vec<&TextForm> = part.iter().map(|at| all[*at]).collect();
+            let found = rows(warehouse, &statements::forms(table, &[*column], &wanted)).await?;
+            let row = found.into_iter().next().unwrap_or_default();
+            part.iter().enumerate().for_each(|(at, form)| sample.forms[*form] = count(&row, at));
         }
     }
     Ok(samples)
 }
 
-impl Sample {
-    fn of(cells: &[Option<String>]) -> Self {
-        Sample {
-            values: count(cells, 0),
-            distinct: count(cells, 1),
-            folded: count(cells, 2),
-            spaced: count(cells, 3),
-            forms: Vec::with_capacity(text_forms::COUNT),
+/// Returns the forms, by their positions in [`text_forms::all`], of at least one frequent value of each column. For a
+/// column without a value in the first rows, all forms are returned.
+///
+/// # Errors
+/// Returns the warehouse's message about a failed statement.
+async fn candidates(warehouse: &dyn Warehouse, table: &Table, columns: &[&Column]) -> Result<Vec<Vec<usize>>, String> {
+    let forms: Vec<&TextForm> = text_forms::all().collect();
+    let mut candidates = vec![Vec::new(); columns.len()];
+    for (part_at, part) in forms.chunks(FORMS_AT_ONCE).enumerate() {
+        for row in rows(warehouse, &statements::frequent_forms(table, columns, part)).await? {
+            let Some(of_column) = candidates.get_mut(position(&row)) else { continue };
+            let has_no_value = count(&row, 1) == 0;
+            let found = (0..part.len()).filter(|at| has_no_value || count(&row, 2 + at) > 0);
+            of_column.extend(found.map(|at| part_at * FORMS_AT_ONCE + at));
         }
+    }
+    Ok(candidates)
+}
+
+/// Returns the position of a row's column among the columns of the statement.
+fn position(row: &[Option<String>]) -> usize {
+    usize::try_from(count(row, 0)).unwrap_or(usize::MAX)
+}
+
+impl Sample {
+    fn read(&mut self, cells: &[Option<String>]) {
+        self.values = count(cells, 0);
+        self.distinct = count(cells, 1);
+        self.folded = count(cells, 2);
+        self.spaced = count(cells, 3);
     }
 
     /// Returns the form of all values or nearly all, with the number of its values.

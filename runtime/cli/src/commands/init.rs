@@ -78,6 +78,8 @@ struct CubeJson<'a> {
     dimensions: &'a [String],
     measures: &'a [String],
     left_out: Vec<ColumnJson<'a>>,
+    /// Sentences about the columns of numbers.
+    numbers: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -237,6 +239,7 @@ fn json<'a>(dir: &str, draft: &'a ProjectDraft, variables: &'a [(&'static str, S
         dimensions: &cube.dimensions,
         measures: &cube.measures,
         left_out: cube.left_out.iter().map(|(column, ty)| ColumnJson { column, r#type: ty }).collect(),
+        numbers: &cube.numbers,
     });
     InitJson {
         dir: dir.to_owned(),

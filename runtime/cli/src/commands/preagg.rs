@@ -86,7 +86,7 @@ pub struct BuildArguments {
     pub dir: PathBuf,
     /// A pre-aggregation, CUBE.NAME, or all of a cube, CUBE
     pub name: Option<String>,
-    /// Build only the partitions with these dates or times, separated by commas
+    /// Build only the partitions with these dates, times or periods such as 2026-Q1, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "DATE")]
     pub partitions: Vec<String>,
     /// Print one JSON object for each build

@@ -128,7 +128,7 @@ async fn no_query(arguments: &QueryArguments, project: &Project) -> Failure {
 }
 
 /// Returns a note if row filters apply to a caller without attributes. Such filters usually hide all rows.
-fn filtered_note(access: &Access<'_>, answer: &Answer) -> String {
+pub(super) fn filtered_note(access: &Access<'_>, answer: &Answer) -> String {
     let cubes = answer.cubes.iter().filter_map(|id| access.model().cubes.get(id.0 as usize));
     let filtered = cubes.filter(|cube| access.is_closed(cube) || access.row_filters(cube.id).next().is_some());
     let names: Vec<String> = filtered.map(|cube| format!("`{}`", cube.name)).collect();

@@ -61,6 +61,7 @@ pub(super) fn all(top: &mut Section<'_>) -> Config {
     let (optimization, unused) = top.section("optimization", |s| optimization(s, place.as_ref()));
     Config {
         definitions: None,
+        is_warehouse_unread: false,
         folders: top.section("paths", folders),
         warehouse: top.section("warehouse", warehouse),
         query: top.section("query", query),

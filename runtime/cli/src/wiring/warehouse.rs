@@ -228,12 +228,13 @@ fn explain_open(config: &WarehouseConfig, error: &OpenError) -> Diagnostic {
             config.place.as_ref(),
             "End the other process that has the file open, or name another file in `pre_aggregations.path`. If the file is damaged, delete it; the server builds the tables again.",
         ),
-        OpenError::Database { .. } => (
+        OpenError::Database { .. } | OpenError::NewerStorage { .. } => (
             config.path.as_ref().map(|path| &path.place),
             "Check the file of `warehouse.path`. Another process may have it open.",
         ),
         _ => (config.place.as_ref(), "Check the keys of `warehouse`."),
     };
+    let hint = error.hint().unwrap_or_else(|| hint.to_owned());
     mark(place, Diagnostic::error(Code::NoWarehouse, error.to_string()).hint(hint))
 }
 

@@ -4,13 +4,14 @@
 //! which the cube's SQL is read. A join that renames its target adds an alias: a cube with the new name. Joins with the
 //! same new name share one alias.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use sqlparser::dialect::Dialect;
 
-use super::inherit::{Inherited, Merged};
+use super::inherit::{Inherited, Merged, WithoutRelation};
 use super::relation::Models;
+use super::unread::Unread;
 use super::{
     Aggregate, AggregateFunction, ColumnName, Cube, CubeId, Dimension, DimensionId, Join, Measure, MeasureId,
     MeasureKind, Member, Model, Presentation, Relation, Rollup, Segment, SegmentId, Snippet, TableName,
@@ -19,15 +20,6 @@ use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::project::{Definitions, JoinDefinition, MeasureDefinition, MeasureType, Wording};
 use crate::text::nearest::suggest;
 use crate::types::LogicalType;
-
-/// The treatment of cubes whose relation cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WithoutRelation {
-    /// Omits the cubes from the model.
-    Omitted,
-    /// Replaces the relation of each cube by a table with the name of the cube, so that its members are checked.
-    Substituted,
-}
 
 /// A model without snippets.
 pub(super) struct Skeleton<'d> {
@@ -38,7 +30,7 @@ pub(super) struct Skeleton<'d> {
     /// The definitions of each cube's joins, parallel to the joins of the cube.
     pub(super) joins: Vec<Vec<Inherited<'d, JoinDefinition>>>,
     /// The names that the model lacks because of problems that are already reported.
-    pub(super) unread: BTreeSet<Arc<str>>,
+    pub(super) unread: Unread,
 }
 
 /// The measures, dimensions, segments and member names of one cube.
@@ -53,8 +45,8 @@ pub(super) fn assemble<'d>(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Skeleton<'d> {
     let models = Models::new(definitions, dialect, diagnostics);
-    let mut unread = definitions.unread.clone();
-    unread.extend(unusable.into_iter().map(Arc::from));
+    let mut unread = Unread::of(definitions);
+    unusable.into_iter().for_each(|name| unread.insert(Arc::from(name)));
     let mut skeleton = Skeleton {
         model: Model {
             project: Arc::clone(&definitions.project),
@@ -80,6 +72,9 @@ pub(super) fn assemble<'d>(
         match relation.or_else(substitute) {
             Some(relation) => {
                 skeleton.add(at, cube, Arc::clone(name), None, relation);
+                if cube.is_partial {
+                    skeleton.unread.add_partial(CubeId(skeleton.model.cubes.len() as u32 - 1));
+                }
                 let refresh = cube.refresh.and_then(|refresh| models.refresh(refresh, dialect, diagnostics));
                 let rollups = cube.definition.pre_aggregations.iter().map(|definition| Rollup {
                     name: Arc::clone(&definition.name.value),
@@ -200,6 +195,7 @@ impl<'d> Skeleton<'d> {
                 if !is_alias && !self.unread.contains(&item.name.value) {
                     diagnostics.push(self.unknown_target(item));
                 }
+                self.unread.add_without_join(self.model.cubes[at].id);
                 continue;
             };
             let wanted = item.cube.as_ref().map_or(&item.name.value, |cube| &cube.value);

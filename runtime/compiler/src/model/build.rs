@@ -4,22 +4,23 @@
 //! (`assemble`), snippets (`read`), metrics, cycles. Finally, `prune` removes every item that depends on a broken one,
 //! so that the remaining items are valid.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use sqlparser::dialect::Dialect;
 
-use super::assemble::{Skeleton, WithoutRelation, assemble};
+use super::assemble::{Skeleton, assemble};
 use super::cycles::{self, Edge, Item, Items, References};
-use super::inherit::{Inherited, Merged, merge};
+use super::inherit::{Inherited, Merged, WithoutRelation, merge};
 use super::read::read;
 use super::scope::{NameScope, Place};
 use super::source_text::SourceText;
 use super::tables::TableReader;
+use super::unread::Unread;
 use super::{
     Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Join, Measure, MeasureId, MeasureKind,
-    Member, Model, SegmentId, Snippet, SqlPart, along_time, dimension_tests, expansion, join_graph, metrics, policies,
-    pre_aggregations, prune, relation,
+    Member, Model, SegmentId, Snippet, SqlPart, along_time, dimension_tests, expansion, join_graph, metrics,
+    placeholders, policies, pre_aggregations, prune, relation,
 };
 use crate::diagnostic::{self, Code, Diagnostic, Severity, Span};
 use crate::parallel;
@@ -31,13 +32,14 @@ use crate::text::nearest::suggest;
 /// usable.
 ///
 /// If definitions are incomplete, or cubes have no usable relation, a second model is built, in which placeholders
-/// replace the missing parts. Only its errors are used, and the model itself is dropped. The errors include those in
+/// replace the missing parts, and the cubes that could not be read. Only its errors are used, and the model itself is dropped. The errors include those in
 /// the readable parts of incomplete definitions. They exclude errors that would only follow from leaving these
 /// definitions out.
 pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
     let (model, diagnostics) = build_with(definitions, WithoutRelation::Omitted);
     let is_omitted = |cube: &CubeDefinition| model.cube_named(&cube.name.value).is_none();
-    if definitions.recovered.is_none() && !definitions.cubes.iter().any(is_omitted) {
+    let placeholders = placeholders::find(definitions);
+    if definitions.recovered.is_none() && !definitions.cubes.iter().any(is_omitted) && placeholders.is_empty() {
         return (model, diagnostics);
     }
     let mut all = definitions.clone();
@@ -45,6 +47,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
         let Recovered { cubes, metrics, policies } = *recovered;
         (all.cubes, all.metrics, all.policies) = (cubes, metrics, policies);
     }
+    placeholders::add(placeholders, &mut all);
     let (_, mut found) = build_with(&all, WithoutRelation::Substituted);
     // A warning that only the model with placeholders causes is not about the project.
     let is_same = |one: &Diagnostic, other: &Diagnostic| one.code == other.code && one.span == other.span;
@@ -55,7 +58,7 @@ pub fn build(definitions: &Definitions) -> (Model, Vec<Diagnostic>) {
 fn build_with(definitions: &Definitions, without_relation: WithoutRelation) -> (Model, Vec<Diagnostic>) {
     let dialect = grammar(&definitions.warehouse);
     let mut diagnostics = Vec::new();
-    let (merged, unusable) = merge(definitions, &mut diagnostics);
+    let (merged, unusable) = merge(definitions, without_relation, &mut diagnostics);
     let skeleton = assemble(definitions, &merged, unusable, without_relation, &*dialect, &mut diagnostics);
     let own_dialect = || grammar(&definitions.warehouse);
     let read_cube = |dialect: &mut Box<dyn Dialect>, cube: &Cube| CubeReader::of(cube, &skeleton, &merged, &**dialect);
@@ -118,14 +121,16 @@ fn report(findings: Vec<Finding>, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// Adds the names of broken items to the names whose absence is not reported: the broken items were reported already.
-fn with_broken(mut unread: BTreeSet<Arc<str>>, broken: &Items, model: &Model) -> BTreeSet<Arc<str>> {
-    unread.extend(broken.iter().map(|item| match item {
-        Item::Join(cube, index) => Arc::clone(&model.cube(model.cube(*cube).joins[*index as usize].target).name),
-        Item::Dimension(id) => Arc::clone(&model.dimension(*id).name),
-        Item::Measure(id) => Arc::clone(&model.measure(*id).name),
-        Item::Segment(id) => Arc::clone(&model.segment(*id).name),
-        Item::Metric(id) => Arc::clone(&model.metric(*id).name),
-    }));
+fn with_broken(mut unread: Unread, broken: &Items, model: &Model) -> Unread {
+    for item in broken {
+        unread.insert(match item {
+            Item::Join(cube, index) => Arc::clone(&model.cube(model.cube(*cube).joins[*index as usize].target).name),
+            Item::Dimension(id) => Arc::clone(&model.dimension(*id).name),
+            Item::Measure(id) => Arc::clone(&model.measure(*id).name),
+            Item::Segment(id) => Arc::clone(&model.segment(*id).name),
+            Item::Metric(id) => Arc::clone(&model.metric(*id).name),
+        });
+    }
     unread
 }
 

@@ -3,11 +3,9 @@
 //! In: the merged definitions of cubes, and the model without broken items. Out: the tests of each dimension with their
 //! names resolved, and a diagnostic for each test that cannot be used. Not here: the statements (`sql::data_check`).
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use super::inherit::Merged;
 use super::invalid_value;
+use super::unread::Unread;
 use super::{Cube, Dimension, DimensionId, DimensionRule, DimensionTest, DimensionType, Member, Model};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{DimensionTestDefinition, DimensionTestRule, LocatedValue};
@@ -19,12 +17,7 @@ use crate::text::nearest::suggest;
 use crate::types::Value;
 
 /// Adds the tests of all cubes. An inherited test belongs to each cube that inherits its dimension.
-pub(super) fn add(
-    model: &mut Model,
-    merged: &[Merged<'_>],
-    unread: &BTreeSet<Arc<str>>,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(super) fn add(model: &mut Model, merged: &[Merged<'_>], unread: &Unread, diagnostics: &mut Vec<Diagnostic>) {
     let mut found = Vec::new();
     for of_cube in merged {
         let Some(cube) = model.cube_named(&of_cube.definition.name.value) else { continue };
@@ -49,7 +42,7 @@ struct Tests<'m> {
     model: &'m Model,
     cube: &'m Cube,
     dimension: &'m Dimension,
-    unread: &'m BTreeSet<Arc<str>>,
+    unread: &'m Unread,
 }
 
 impl Tests<'_> {
@@ -107,7 +100,7 @@ impl Tests<'_> {
                 }
                 Some(of) => match of.member(name) {
                     Some(Member::Dimension(id)) => return Some(id),
-                    _ if self.unread.contains(name) => return None,
+                    _ if self.unread.may_be_member(of, name) => return None,
                     _ => {
                         let known = of.dimensions.iter().map(|dimension| &*dimension.name);
                         let message = format!("cube `{cube}` has no dimension `{name}`");

@@ -13,6 +13,15 @@ use crate::project::{
 };
 use crate::text::nearest::suggest;
 
+/// The treatment of cubes whose relation cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WithoutRelation {
+    /// Omits the cubes from the model.
+    Omitted,
+    /// Replaces the relation of each cube by a table with the name of the cube, so that its members are checked.
+    Substituted,
+}
+
 /// A definition with the name of the cube that declares it. In the SQL of the definition, this name refers to the cube
 /// that inherits the definition.
 #[derive(Debug)]
@@ -31,6 +40,8 @@ impl<T> Copy for Inherited<'_, T> {}
 
 pub(super) struct Merged<'d> {
     pub(super) definition: &'d CubeDefinition,
+    /// True if the cube extends a cube that is unknown, so that inherited members and joins are missing.
+    pub(super) is_partial: bool,
     pub(super) relation: Option<&'d RelationDefinition>,
     pub(super) refresh: Option<&'d RefreshDefinition>,
     pub(super) joins: Vec<Inherited<'d, JoinDefinition>>,
@@ -39,9 +50,11 @@ pub(super) struct Merged<'d> {
     pub(super) segments: Vec<Inherited<'d, SegmentDefinition>>,
 }
 
-/// Merges all cubes. Also returns the names of cubes that cannot be used and have been reported.
+/// Merges all cubes. Also returns the names of cubes that cannot be used and have been reported. If missing relations
+/// are substituted, a cube that extends an unknown cube is merged without it, so that its own members are checked.
 pub(super) fn merge<'d>(
     definitions: &'d Definitions,
+    without_relation: WithoutRelation,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> (Vec<Merged<'d>>, HashSet<&'d str>) {
     let by_name: HashMap<&str, &CubeDefinition> =
@@ -50,33 +63,71 @@ pub(super) fn merge<'d>(
     let mut unusable = HashSet::new();
     for cube in &definitions.cubes {
         check_own_names(cube, diagnostics);
-        match ancestors(cube, &by_name, definitions) {
-            Ok(line) => merged.push(Merged::new(cube, &line)),
-            Err(diagnostic) => {
+        let Ancestors { line, end } = ancestors(cube, &by_name, definitions);
+        let has_placeholder = line.iter().any(|cube| definitions.placeholders.contains(&cube.name.value));
+        let is_partial = has_placeholder || matches!(end, LineEnd::Unknown(_));
+        let is_usable = match end {
+            LineEnd::Complete => true,
+            LineEnd::Unknown(diagnostic) => {
                 diagnostics.extend(diagnostic);
-                unusable.insert(&*cube.name.value);
+                without_relation == WithoutRelation::Substituted
             }
+            LineEnd::Refused(diagnostic) => {
+                diagnostics.extend(diagnostic);
+                false
+            }
+        };
+        if is_usable {
+            merged.push(Merged { is_partial, ..Merged::new(cube, &line) });
+        } else {
+            unusable.insert(&*cube.name.value);
         }
     }
     (merged, unusable)
 }
 
-/// Returns the cube and the cubes that it extends, the most distant first.
+/// A cube and the cubes that it extends, the most distant first.
+struct Ancestors<'d> {
+    line: Vec<&'d CubeDefinition>,
+    end: LineEnd,
+}
+
+/// The end of a chain of `extends`. A problem is contained only if it is not reported elsewhere.
+enum LineEnd {
+    Complete,
+    /// The most distant cube extends an unknown cube.
+    Unknown(Option<Diagnostic>),
+    /// The chain is a cycle, or too long.
+    Refused(Option<Diagnostic>),
+}
+
 fn ancestors<'d>(
     cube: &'d CubeDefinition,
     by_name: &HashMap<&str, &'d CubeDefinition>,
     definitions: &'d Definitions,
-) -> Result<Vec<&'d CubeDefinition>, Option<Diagnostic>> {
+) -> Ancestors<'d> {
     let mut line = vec![cube];
+    let end = extend(&mut line, by_name, definitions);
+    line.reverse();
+    Ancestors { line, end }
+}
+
+/// Adds the cubes that the first cube of the line extends, the nearest first.
+fn extend<'d>(
+    line: &mut Vec<&'d CubeDefinition>,
+    by_name: &HashMap<&str, &'d CubeDefinition>,
+    definitions: &'d Definitions,
+) -> LineEnd {
+    let cube = line[0];
     let mut at = cube;
     while let Some(extends) = &at.extends {
         let Some(parent) = by_name.get(&*extends.value) else {
             // Reported for the cube that declares `extends`, not for the cubes that extend it.
             if definitions.unread.contains(&extends.value) || line.len() > 1 {
-                return Err(None);
+                return LineEnd::Unknown(None);
             }
             let known = by_name.keys().copied().filter(|name| *name != &*cube.name.value);
-            return Err(Some(
+            return LineEnd::Unknown(Some(
                 Diagnostic::error(
                     Code::UnknownCube,
                     format!("cube `{}` extends unknown cube `{}`", cube.name.value, extends.value),
@@ -94,7 +145,7 @@ fn ancestors<'d>(
             // The cycle is reported once, for the first of its cubes in the project.
             let first = line[start..].iter().min_by_key(|cube| &cube.name.value);
             let is_reported = start == 0 && first.is_some_and(|first| first.name.value == cube.name.value);
-            return Err(is_reported.then(|| {
+            return LineEnd::Refused(is_reported.then(|| {
                 Diagnostic::error(
                     Code::ExtendsCycle,
                     format!("cubes extend one another in a cycle: {}", cycle_path(&path)),
@@ -106,7 +157,7 @@ fn ancestors<'d>(
         }
         line.push(parent);
         if line.len() > MAX_ANCESTORS {
-            return Err(Some(
+            return LineEnd::Refused(Some(
                 Diagnostic::error(
                     Code::ExtendsLimit,
                     format!("cube `{}` extends more than {MAX_ANCESTORS} cubes in a row", cube.name.value),
@@ -117,8 +168,7 @@ fn ancestors<'d>(
         }
         at = parent;
     }
-    line.reverse();
-    Ok(line)
+    LineEnd::Complete
 }
 
 fn joins_of<'d>(line: &[&'d CubeDefinition]) -> Vec<Inherited<'d, JoinDefinition>> {
@@ -143,6 +193,7 @@ impl<'d> Merged<'d> {
     fn new(definition: &'d CubeDefinition, line: &[&'d CubeDefinition]) -> Self {
         let mut merged = Merged {
             definition,
+            is_partial: false,
             relation: line.iter().rev().find_map(|cube| cube.relation.as_ref()),
             refresh: refresh_of(line),
             joins: joins_of(line),

@@ -12,6 +12,7 @@ use super::assemble::presentation;
 use super::cycles::{Item, Items};
 use super::read::read;
 use super::scope::{NameScope, Place};
+use super::unread::Unread;
 use super::{
     CubeId, Dimension, MeasureKind, Member, Metric, MetricFilter, MetricId, MetricKind, Model, Snippet, SqlPart,
     invalid_value,
@@ -30,7 +31,7 @@ use crate::types::Value;
 pub(super) fn add(
     model: &mut Model,
     definitions: &Definitions,
-    unread: &BTreeSet<Arc<str>>,
+    unread: &Unread,
     dialect: &dyn Dialect,
     broken: &mut Items,
     diagnostics: &mut Vec<Diagnostic>,
@@ -172,7 +173,7 @@ fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnosti
                     Some((Code::UnknownCube, format!("unknown cube `{cube}`"), suggest(cube, "cubes", known)))
                 }
                 // The dimension could not be read completely, so its type may be a placeholder.
-                Some((_, Some(Member::Dimension(_)))) if scope.unread.contains(name) => None,
+                Some((of, Some(Member::Dimension(_)))) if scope.unread.may_be_member(of, name) => None,
                 Some((of, Some(Member::Dimension(id)))) => {
                     diagnostics.extend(refused(filter, &of.dimensions[id.index as usize]));
                     None
@@ -187,7 +188,7 @@ fn check_filter(filter: &MetricFilterDefinition, scope: NameScope<'_>, diagnosti
                     format!("`{member}` is a measure; filters of metrics select rows"),
                     "Filter by a dimension.".to_owned(),
                 )),
-                Some((_, None)) if scope.unread.contains(name) => None,
+                Some((of, None)) if scope.unread.may_be_member(of, name) => None,
                 Some((of, None)) => {
                     let dimensions = of.dimensions.iter().map(|dimension| &*dimension.name);
                     let hint = suggest(name, &format!("dimensions of {cube}"), dimensions);

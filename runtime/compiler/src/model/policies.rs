@@ -4,7 +4,6 @@
 //! refers to something unknown is an error, and closes the cubes that it might have meant; it is never ignored.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sqlparser::dialect::Dialect;
@@ -14,6 +13,7 @@ use super::read::read;
 use super::scope::{NameScope, Place};
 use super::tables::Readers;
 use super::transfer::{is_plain, transfer};
+use super::unread::Unread;
 use super::{Cube, CubeId, Member, Model, Snippet, invalid_value};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::project::{Definitions, MaskDefinition, PolicyDefinition, SqlText, Text};
@@ -24,7 +24,7 @@ use crate::text::nearest::suggest;
 pub(super) fn add(
     model: &mut Model,
     definitions: &Definitions,
-    unread: &BTreeSet<Arc<str>>,
+    unread: &Unread,
     dialect: &dyn Dialect,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
@@ -150,7 +150,7 @@ pub(super) fn warn_of_open_facts(model: &Model, diagnostics: &mut Vec<Diagnostic
 struct PolicyReader<'m> {
     model: &'m Model,
     policy: &'m PolicyDefinition,
-    unread: &'m BTreeSet<Arc<str>>,
+    unread: &'m Unread,
     dialect: &'m dyn Dialect,
     readers: &'m Readers<'m>,
     /// True if the policy depends on a definition that could not be read. The problem is reported at that definition.
@@ -285,7 +285,7 @@ impl PolicyReader<'_> {
                 Some(_) => cube.member(&member.value).is_some(),
                 None => self.model.cubes.iter().any(|cube| cube.member(&member.value).is_some()),
             };
-            if !is_known && self.unread.contains(&member.value) {
+            if !is_known && self.unread.may_be_member(cube, &member.value) {
                 // Other members may show the column of the unread member. Which members do so is unknown.
                 self.is_broken.set(true);
             } else if !is_known {

@@ -4,7 +4,6 @@
 //! diagnostics. Not here: statements and matching (`crate::rollup`).
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use jiff::civil::Date;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -13,6 +12,7 @@ use sqlparser::dialect::Dialect;
 use super::read::read;
 use super::rollup::aggregates_of;
 use super::scope::{NameScope, Place};
+use super::unread::Unread;
 use super::{
     Aggregate, Cube, CubeId, DimensionId, DimensionType, MeasureId, Member, Model, Relation, Rollup, RollupTime,
     SegmentId, Snippet, SqlPart,
@@ -29,7 +29,7 @@ use crate::types::Granularity;
 pub(super) fn add(
     model: &mut Model,
     definitions: &Definitions,
-    unread: &BTreeSet<Arc<str>>,
+    unread: &Unread,
     dialect: &dyn Dialect,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
@@ -71,7 +71,7 @@ fn all<T>(items: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
 struct PreAggregationReader<'m> {
     cube: &'m Cube,
     model: &'m Model,
-    unread: &'m BTreeSet<Arc<str>>,
+    unread: &'m Unread,
     dialect: &'m dyn Dialect,
     name: &'m str,
 }
@@ -275,7 +275,8 @@ impl PreAggregationReader<'_> {
     fn is_storable(&self, declared: &Text, cube: CubeId, sql: &Snippet, found: &mut Vec<Diagnostic>) -> bool {
         if let Some(cube) = self.to_many(cube, sql) {
             // The join to such a cube may be broken, which was reported.
-            if !self.unread.contains(&self.model.cube(cube).name) {
+            let is_unread = self.unread.contains(&self.model.cube(cube).name);
+            if !is_unread && !self.unread.may_join(self.model, self.cube.id, cube) {
                 found.push(self.repeats(declared, cube));
             }
             return false;
@@ -425,7 +426,11 @@ impl PreAggregationReader<'_> {
             Some((cube, name)) => (self.model.cube_named(cube), name),
             None => (Some(self.cube), &*declared.value),
         };
-        if self.unread.contains(name) {
+        let is_unread = match of {
+            Some(of) => self.unread.may_be_member(of, name),
+            None => self.unread.contains(name),
+        };
+        if is_unread {
             return None;
         }
         let what = format!("pre-aggregation `{}`", self.name);

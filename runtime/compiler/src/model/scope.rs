@@ -3,11 +3,9 @@
 //! In: the model's names and joins (snippets are still empty), and the place of the SQL. Out: a [`Target`], or a
 //! [`Problem`] that lists the names that are allowed there, nearest first.
 
-use crate::diagnostic::Code;
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
+use super::unread::Unread;
 use super::{Cube, CubeId, Member, Model, SqlPart};
+use crate::diagnostic::Code;
 use crate::snippet::grammar::Problem;
 use crate::text::nearest::{in_backticks, suggest};
 
@@ -58,8 +56,7 @@ pub(super) struct NameScope<'m> {
     /// The cube that declares the item. It differs from `cube` for inherited items and aliases.
     pub(super) declared_in: &'m str,
     pub(super) place: Place,
-    /// Names that exist but could not be read.
-    pub(super) unread: &'m BTreeSet<Arc<str>>,
+    pub(super) unread: &'m Unread,
 }
 
 /// A reference that cannot be used; `None` if the reason has been reported elsewhere.
@@ -88,15 +85,21 @@ impl<'m> NameScope<'m> {
     }
 
     /// Resolves `{name}`. If `has_column` is true, a column follows it.
+    ///
+    /// In a metric, the name is that of a metric, even if a cube has the same name, because a cube without a column is
+    /// never an input of a metric.
     pub(super) fn name(&self, name: &str, has_column: bool) -> Result<Target, Unresolved> {
+        if self.place == Place::Metric && !has_column {
+            return self.metric(name);
+        }
         let member = self.own().and_then(|own| own.member(name).map(|member| (own, member)));
         let cube = self.cube_here(name).or_else(|| self.cube_named(name));
         match (member, cube) {
             (Some((own, member)), None) => self.member(own, name, member),
             (Some((own, member)), Some(_)) if !has_column => self.member(own, name, member),
             (_, Some(cube)) => self.rows_of(cube).map(Target::Cube),
-            (None, None) if has_column && self.place != Place::Metric => Err(self.unknown_rows(name)),
-            (None, None) => self.metric(name),
+            (None, None) if has_column => Err(self.unknown_rows(name)),
+            (None, None) => Err(self.unknown_name(name)),
         }
     }
 
@@ -108,7 +111,7 @@ impl<'m> NameScope<'m> {
         let of = self.model.cube(id);
         match of.member(name) {
             Some(member) => self.member(of, name, member),
-            None if self.unread.contains(name) => Err(None),
+            None if self.unread.may_be_member(of, name) => Err(None),
             None => {
                 let usable = of.members.iter().filter(|(_, member)| self.allows(**member)).map(|(name, _)| &**name);
                 let hint = suggest(name, &format!("members of {cube}"), usable);
@@ -117,15 +120,21 @@ impl<'m> NameScope<'m> {
         }
     }
 
+    /// Resolves a name without a dot in a metric.
     fn metric(&self, name: &str) -> Result<Target, Unresolved> {
-        if self.place == Place::Metric {
-            return match self.model.metric_named(name) {
-                Some(id) => Ok(Target::Part(SqlPart::Metric(id))),
-                None => Err(self.unknown_metric(name)),
-            };
+        match (self.model.metric_named(name), self.cube_named(name)) {
+            (Some(id), _) => Ok(Target::Part(SqlPart::Metric(id))),
+            // The metric of this name may be the one that could not be read.
+            (None, Some(_)) if self.unread.contains(name) => Err(None),
+            (None, Some(cube)) => self.rows_of(cube).map(Target::Cube),
+            (None, None) => Err(self.unknown_metric(name)),
         }
-        if self.unread.contains(name) {
-            return Err(None);
+    }
+
+    /// Returns the problem of a name outside metrics that is neither a member nor a cube.
+    fn unknown_name(&self, name: &str) -> Unresolved {
+        if self.unread.contains(name) || self.own().is_some_and(|own| self.unread.is_partial(own)) {
+            return None;
         }
         let mut candidates: Vec<&str> = vec!["CUBE"];
         if let Some(own) = self.own() {
@@ -134,7 +143,7 @@ impl<'m> NameScope<'m> {
             candidates.extend(own.joins.iter().map(|join| &*self.model.cube(join.target).name));
         }
         let message = format!("`{{{name}}}` is neither a member of this cube nor a cube");
-        Err(Some(Problem::new(Code::UnknownMember, message, suggest(name, "names", candidates))))
+        Some(Problem::new(Code::UnknownMember, message, suggest(name, "names", candidates)))
     }
 
     /// Returns the problem of `{name}.column` if no cube has the name.
@@ -259,18 +268,10 @@ impl<'m> NameScope<'m> {
         if self.model.join_paths(own.id).is_to_one(cube) {
             return Ok(cube);
         }
-        if self.may_be_behind_unread(cube) {
+        if self.unread.may_join(self.model, own.id, cube) {
             return Err(None);
         }
         Err(Some(unreachable(self.model, own, self.model.cube(cube))))
-    }
-}
-
-impl NameScope<'_> {
-    /// Returns whether a join that could not be read may lead to a cube.
-    fn may_be_behind_unread(&self, cube: CubeId) -> bool {
-        let unread = self.unread.iter().filter_map(|name| self.model.cube_named(name));
-        unread.map(|unread| self.model.join_paths(unread.id)).any(|paths| paths.reaches(cube))
     }
 }
 

@@ -39,6 +39,11 @@ pub struct Definitions {
     pub broken_models: Vec<Text>,
     /// Names in files or entries that could not be read: references to them are not reported as unknown.
     pub unread: BTreeSet<Arc<str>>,
+    /// The names among them that cubes in readable files may have as members. A file that could not be parsed has no
+    /// members of these cubes.
+    pub(crate) unread_members: BTreeSet<Arc<str>>,
+    /// The cubes that stand for cubes that could not be read. Only definitions that are checked contain them.
+    pub(crate) placeholders: BTreeSet<Arc<str>>,
     /// All definitions, if some are incomplete. They are only checked.
     pub(crate) recovered: Option<Box<Recovered>>,
     /// True if parts of the files were left out, so that a missing item may be in one of these parts.

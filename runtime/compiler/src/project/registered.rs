@@ -52,12 +52,20 @@ impl RegisteredCube {
     }
 }
 
-/// Adds the registered cubes whose names the files do not use. Reports the others.
+/// The names that the files use, besides those of their cubes.
+pub(super) struct Known<'k> {
+    /// Names of items that could not be read.
+    pub(super) unread: &'k BTreeSet<Arc<str>>,
+    pub(super) metrics: &'k [MetricDefinition],
+}
+
+/// Adds the registered cubes whose names the files do not use. Reports the others. The names of members of registered
+/// cubes that cannot be read are added to `unread`.
 pub(super) fn add(
     registered: &[RegisteredCube],
+    known: &Known<'_>,
     unread: &mut BTreeSet<Arc<str>>,
     found: &mut Vec<CubeDefinition>,
-    metrics: &[MetricDefinition],
     renderer: &Renderer,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
@@ -66,9 +74,10 @@ pub(super) fn add(
     }
     let mut places = places_of(found);
     for cube in registered {
-        let metric = || metrics.iter().find(|metric| metric.name.value == cube.name).map(|metric| metric.name.span());
+        let metric =
+            || known.metrics.iter().find(|metric| metric.name.value == cube.name).map(|metric| metric.name.span());
         let taken = places.get(&cube.name).cloned().or_else(metric);
-        if taken.is_some() || unread.contains(&cube.name) {
+        if taken.is_some() || known.unread.contains(&cube.name) {
             let message =
                 format!("registered cube `{}` is not used, because the project defines the same name", cube.name);
             let hint = "Rename the cube of the project, or delete the registered one with `DELETE /api/v1/query/meta/cubes/{name}`.";

@@ -113,9 +113,22 @@ pub(super) fn read(file: Option<&Arc<SourceFile>>, diagnostics: &mut Vec<Diagnos
         Ok(node) => settings(&node, diagnostics),
         Err(diagnostic) => {
             diagnostics.push(diagnostic);
-            Settings { has_unread_vars: true, has_unread_paths: true, ..Settings::default() }
+            readable_settings(file, diagnostics)
         }
     }
+}
+
+/// Reads the settings of a file with a syntax error that can be parsed without the others.
+fn readable_settings(file: &Arc<SourceFile>, diagnostics: &mut Vec<Diagnostic>) -> Settings {
+    let node = yaml::readable_part(file);
+    let has_vars =
+        matches!(&node.value, NodeValue::Map(entries) if entries.iter().any(|(key, _)| &*key.text == "vars"));
+    let mut found = Vec::new();
+    let settings = settings(&node, &mut found);
+    // A missing key may be behind the error.
+    found.retain(|diagnostic| diagnostic.code != Code::MissingField);
+    diagnostics.append(&mut found);
+    Settings { has_unread_vars: settings.has_unread_vars || !has_vars, has_unread_paths: true, ..settings }
 }
 
 fn settings(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Settings {

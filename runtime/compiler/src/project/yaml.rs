@@ -22,6 +22,8 @@ use crate::text::{Origin, SourceFile};
 
 /// The largest size of a file. Larger files are not parsed.
 const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// The largest part of a file with a syntax error that is parsed.
+const MAX_PARTIAL_BYTES: usize = 64 * 1024;
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 500_000;
 
@@ -71,16 +73,44 @@ pub fn parse(file: &Arc<SourceFile>) -> Result<Node, Diagnostic> {
             .hint("Split it. A YAML file may have at most 4 MiB.")
             .at(Origin::start_of(file).span()));
     }
+    Ok(parse_text(file, &file.text)?.unwrap_or(Node { origin: Origin::start_of(file), value: NodeValue::Null }))
+}
+
+/// Parses text whose offsets are those of the file.
+fn parse_text(file: &Arc<SourceFile>, text: &str) -> Result<Option<Node>, Diagnostic> {
     let options = granit::options! {
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     };
     let mut tree = Tree { file, open: Vec::new(), anchors: HashMap::new(), root: None, nodes: 0 };
-    for event in Parser::new_from_str_with_options(&file.text, options) {
+    for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| explain(file, &error))?;
         tree.event(event, &span)?;
     }
-    Ok(tree.root.unwrap_or(Node { origin: Origin::start_of(file), value: NodeValue::Null }))
+    Ok(tree.root)
+}
+
+/// Parses a mapping whose file has a syntax error. Returns the entries that can be parsed without the others. They are
+/// only checked, because values that the file states may be missing.
+pub fn readable_part(file: &Arc<SourceFile>) -> Node {
+    let mut entries = Vec::new();
+    let mut at = 0;
+    if file.text.len() <= MAX_FILE_BYTES {
+        for part in recovery::entries(&file.text) {
+            // Everything before the entry is blank, so that the entry is at its place.
+            let before = file.text[..part.start].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' });
+            let text: String = before.chain(file.text[part.clone()].chars()).collect();
+            if let Ok(Some(Node { value: NodeValue::Map(found), .. })) = parse_text(file, &text) {
+                entries.extend(found);
+            }
+            at += part.len();
+            // The work grows with the square of the number of entries.
+            if at > MAX_PARTIAL_BYTES {
+                break;
+            }
+        }
+    }
+    Node { origin: Origin::start_of(file), value: NodeValue::Map(entries) }
 }
 
 /// A list or mapping that is not complete yet.

@@ -419,6 +419,16 @@ fn parse_moment(text: &str, granularity: Option<Granularity>) -> Option<Moment> 
     }
 }
 
+/// Returns the first local moment of a time, or of a period as results name it: `2024`, `2024-Q3`, `2024-07`, `2024-W31`,
+/// `2024-07-31` or `2024-07-31T08`. Returns `None` for other text, and for a time with an offset.
+pub(crate) fn first_moment(text: &str) -> Option<DateTime> {
+    match parse_moment(text, None)? {
+        Moment::Local(point) => Some(point),
+        Moment::Stretch { start, .. } => Some(start),
+        Moment::Instant(_) | Moment::InstantStretch { .. } => None,
+    }
+}
+
 /// Returns whether a date's year is between 0001 and 9999. The calendar library also has earlier years.
 pub(super) fn has_year(date: Date) -> bool {
     date.year() >= 1

@@ -6,7 +6,7 @@ use jiff::civil::{Date, Time};
 
 use super::{BucketRange, RollupOf};
 use crate::calendar::Calendar;
-use crate::resolve::{bucket_start, span_of};
+use crate::resolve::{bucket_start, first_moment, micros_of, span_of};
 
 /// The largest number of partitions of a rollup.
 pub const MAX_PARTITIONS: usize = 1_000;
@@ -15,6 +15,12 @@ pub const MAX_PARTITIONS: usize = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the pre-aggregation has more than {MAX_PARTITIONS} partitions")]
 pub struct TooManyPartitions;
+
+/// Returns the first moment of a date, a time or a period such as `2026-Q1`, in microseconds since 1970 in the zone of
+/// the rollup. Returns `None` for other text.
+pub fn moment_in_partition(name: &str) -> Option<i64> {
+    first_moment(name).map(micros_of)
+}
 
 impl RollupOf<'_> {
     /// Divides the rollup's range of time into half-open partitions without gaps. A rollup without partitions has a
@@ -56,5 +62,31 @@ impl RollupOf<'_> {
         edges.extend(calendar.edge_from(close));
         let ranges = edges.windows(2).map(|edges| BucketRange { start: edges[0], end: edges[1] });
         Ok(ranges.filter(|range| !range.is_empty()).map(Some).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_are_named_by_a_time_in_them() {
+        const DAY: i64 = 86_400_000_000;
+        for (text, micros) in [
+            ("1970", 0),
+            ("1970-02", 31 * DAY),
+            ("1970-Q2", 90 * DAY),
+            ("1970-q4", 273 * DAY),
+            ("1970-W02", 4 * DAY),
+            ("1970-01-02", DAY),
+            ("1970-01-01T01", DAY / 24),
+            ("1970-01-01T00:30", DAY / 48),
+            ("1970-01-01T00:30:00", DAY / 48),
+        ] {
+            assert_eq!(moment_in_partition(text), Some(micros), "{text}");
+        }
+        for text in ["", "soon", "1970-13", "1970-Q5", "1970-W54", "01.01.1970", "1970-01-01T00:00Z"] {
+            assert_eq!(moment_in_partition(text), None, "{text}");
+        }
     }
 }

@@ -55,7 +55,9 @@ impl Changes {
         context: &Context<'_>,
         #[graphql(desc = "Default: all cubes.")] cube: Option<String>,
         #[graphql(desc = "Default: all pre-aggregations of the cube.")] name: Option<String>,
-        #[graphql(desc = "A date or time in each partition to build, such as `2026-01`. Default: all partitions.")]
+        #[graphql(
+            desc = "A date, time or period in each partition to build, such as `2026-01` or `2026-Q1`. Default: all partitions."
+        )]
         partitions: Option<Vec<String>>,
     ) -> Result<Vec<PreAggregationBuild>> {
         let state = state(context);

@@ -23,7 +23,7 @@ use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
 use terrane_compiler::text::Origin;
 
 use super::spread::{Spread, name_of, replace_unknown, replace_unknown_items};
-use crate::finding::{left_out, unread};
+use crate::finding::{left_out, unread_at};
 
 /// The largest size of a file in bytes. The parser recurses once for each nested expression, and needs stack for it.
 const MAX_BYTES: usize = 256 * 1024;
@@ -72,42 +72,39 @@ const RENAMED: [(&str, &str); 5] = [
 /// A finding with the reason why the whole file is not imported.
 pub(super) fn parse(file: &Arc<SourceFile>, findings: &mut Vec<Diagnostic>) -> Result<Node, Box<Diagnostic>> {
     let path = &file.path;
-    let rejected = |line: u32, reason: &str, cure: &str| {
-        Box::new(unread(path, line, format!("{path} was not read: {reason}"), cure))
+    let rejected = |offset: usize, reason: &str, cure: &str| {
+        let span = Origin::at(file, offset, 1).span();
+        Box::new(unread_at(span, format!("{path} was not read: {reason}"), cure))
     };
     if file.text.len() > MAX_BYTES {
-        return Err(rejected(1, "it is larger than 256 KiB", "Split it."));
+        return Err(rejected(0, "it is larger than 256 KiB", "Split it."));
     }
-    if let Some(line) = deep_line(&file.text) {
-        return Err(rejected(line, "its expressions are nested too deeply", "Write the model as YAML."));
+    if let Some(offset) = deep_bracket(&file.text) {
+        return Err(rejected(offset, "its expressions are nested too deeply", "Write the model as YAML."));
     }
     let of_thread = Arc::clone(file);
     // The parser runs on its own thread, whose stack is large enough for deeply nested expressions.
     let thread = thread::Builder::new().stack_size((1 << 24) + file.text.len() * STACK_BYTES);
     let result = thread.spawn(move || document(&of_thread)).ok().and_then(|thread| thread.join().ok());
     let Some(result) = result else {
-        return Err(rejected(1, "it could not be parsed", "Write the model as YAML."));
+        return Err(rejected(0, "it could not be parsed", "Write the model as YAML."));
     };
-    let (node, found) = result.map_err(|(line, message)| rejected(line, &message, "Correct the file."))?;
+    let (node, found) = result.map_err(|(offset, message)| rejected(offset, &message, "Correct the file."))?;
     findings.extend(found);
-    node.ok_or_else(|| rejected(1, "it contains no call of cube() or view() at its top", "Write the model as YAML."))
+    node.ok_or_else(|| rejected(0, "it contains no call of cube() or view() at its top", "Write the model as YAML."))
 }
 
-/// Returns the first line on which brackets are nested too deeply.
-fn deep_line(text: &str) -> Option<u32> {
-    let (mut depth, mut line) = (0_usize, 1);
-    for byte in text.bytes() {
+/// Returns the byte offset of the first bracket that is nested too deeply.
+fn deep_bracket(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    text.bytes().position(|byte| {
         match byte {
             b'(' | b'[' | b'{' => depth += 1,
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'\n' => line += 1,
             _ => {}
         }
-        if depth > MAX_DEPTH {
-            return Some(line);
-        }
-    }
-    None
+        depth > MAX_DEPTH
+    })
 }
 
 /// The document of a file and the findings. The document is `None` if the file has no cube and no view.
@@ -116,13 +113,13 @@ type Parsed = (Option<Node>, Vec<Diagnostic>);
 /// Parses a file of JavaScript. Nothing is executed.
 ///
 /// # Errors
-/// Returns the line and the message of the first syntax error.
-fn document(file: &Arc<SourceFile>) -> Result<Parsed, (u32, String)> {
+/// Returns the byte offset and the message of the first syntax error.
+fn document(file: &Arc<SourceFile>) -> Result<Parsed, (usize, String)> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &file.text, SourceType::mjs()).parse();
     if let Some(mistake) = parsed.diagnostics.iter().next() {
         let offset = mistake.labels.first().map_or(0, |label| label.offset());
-        return Err((Origin::at(file, offset as usize, 1).line, mistake.message.to_string()));
+        return Err((offset as usize, mistake.message.to_string()));
     }
     let mut reader = Reader {
         file,

@@ -11,8 +11,7 @@ use terrane_compiler::types::WindowLength;
 use super::members::{MemberReader, may_be_true, members};
 use crate::draft::Member;
 use crate::entry::Entry;
-use crate::finding::changed;
-use crate::measure_sql::may_divide_integers;
+use crate::measure_sql::report_division;
 
 /// The window of a measure, in the terms of the project.
 enum Window {
@@ -86,10 +85,9 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
     };
     let mut yaml = Yaml::map([("name", Yaml::text(&*name)), ("type", Yaml::text(ty))]);
     if let Some(sql) = sql {
-        if ty == "number" && may_divide_integers(&sql) {
-            let what = format!("{} divides, and the project divides exactly: 3 / 2 is 1.5", entry.what);
-            let cure = "If the warehouse divides integers and you rely on it, write floor(a / b).";
-            reader.findings.push(changed(entry.span_of("sql"), what, cure));
+        if ty == "number" {
+            report_division(&entry.what, &sql, entry.span_of("sql"), reader.findings);
+            reader.report_other_cubes(&entry);
         }
         yaml.set("sql", Yaml::Text(sql));
     }

@@ -9,6 +9,7 @@ use super::references::{ImportScope, Untranslatable};
 use crate::draft::{Member, Reference};
 use crate::entry::{Entry, Visibility, is_template, yaml_of};
 use crate::finding::{changed, closed, left_out};
+use crate::measure_sql::report_other_cubes;
 
 /// The context for reading the members of one cube.
 pub(super) struct MemberReader<'r> {
@@ -85,6 +86,14 @@ impl<'r> MemberReader<'r> {
                 None
             }
         }
+    }
+
+    /// Reports a number that combines measures of several cubes. In Cube, the joins of the query decide which rows of
+    /// the other cubes are aggregated.
+    pub(super) fn report_other_cubes(&mut self, entry: &Entry<'_>) {
+        let measures = self.needs.iter().filter(|need| need.member.is_some() && !self.scope.is_row_member(need));
+        let own = self.scope.cube(self.cube);
+        report_other_cubes(&entry.what, &own, measures, entry.span_of("sql"), self.findings);
     }
 
     /// Reads the title, the description, the format, the visibility and `meta` of a member.

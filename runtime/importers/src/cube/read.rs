@@ -9,11 +9,12 @@ use terrane_authoring::AuthoringError;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::project::SourceTree;
 use terrane_compiler::project::yaml::{self, Node, NodeValue};
+use terrane_compiler::text::Origin;
 
 use super::javascript;
 use crate::entry::is_template;
-use crate::finding::{left_out, unread};
-use crate::folder::{FileSelection, ModelFolder, no_model};
+use crate::finding::{left_out, unread, unread_at, unread_yaml};
+use crate::folder::{FileSelection, ModelFolder, check_without_model};
 
 const FILES: FileSelection = FileSelection {
     is_wanted: |name| {
@@ -45,7 +46,7 @@ pub(super) fn read(dir: &Path) -> Result<Documents, AuthoringError> {
     documents.tree = folder.tree;
     if documents.entries.is_empty() {
         let hint = "Name the folder that contains the model's .yml or .js files: model/, or schema/.";
-        return Err(no_model(dir, "cube in YAML or JavaScript", hint, &documents.findings));
+        check_without_model(dir, "cube in YAML or JavaScript", hint, &documents.findings)?;
     }
     Ok(documents)
 }
@@ -58,17 +59,17 @@ impl Documents {
             "js" | "ts" | "py" if name.starts_with("cube.") => {
                 let what = format!("{path} was not read: access rules of its functions are not imported");
                 let cure = "Write policies for what `query_rewrite`, `check_auth` and the like restrict.";
-                self.findings.push(unread(path, 1, what, cure));
+                self.findings.push(unread(path, what, cure));
             }
             "js" => self.javascript(folder, path),
             "ts" => {
                 let cure = "Write the model as YAML or JavaScript.";
                 let what = format!("{path} is a TypeScript program, which is not imported");
-                self.findings.push(unread(path, 1, what, cure));
+                self.findings.push(unread(path, what, cure));
             }
             "py" | "jinja" => {
                 let cure = "Write what it generates as YAML.";
-                self.findings.push(unread(path, 1, format!("{path} was not read"), cure));
+                self.findings.push(unread(path, format!("{path} was not read"), cure));
             }
             _ => self.yaml(folder, path),
         }
@@ -84,17 +85,14 @@ impl Documents {
 
     fn yaml(&mut self, folder: &mut ModelFolder, path: &str) {
         let Some(file) = folder.read(path, &mut self.findings) else { return };
-        if let Some(line) = template_line(&file.text) {
+        if let Some(offset) = template_offset(&file.text) {
             let what = format!("{path} is a Jinja template and was not read");
-            return self.findings.push(unread(path, line, what, "Write what its blocks generate as YAML."));
+            let span = Origin::at(&file, offset, 2).span();
+            return self.findings.push(unread_at(span, what, "Write what its blocks generate as YAML."));
         }
         match yaml::parse(&file) {
             Ok(node) => self.document(&node, path),
-            Err(problem) => {
-                let line = problem.span.as_ref().map_or(1, |span| span.line);
-                let what = format!("{path} was not read: {}", problem.message);
-                self.findings.push(unread(path, line, what, problem.hint.unwrap_or_default()));
-            }
+            Err(problem) => self.findings.push(unread_yaml(path, problem)),
         }
     }
 
@@ -102,7 +100,7 @@ impl Documents {
         let NodeValue::Map(map) = &node.value else {
             if !matches!(node.value, NodeValue::Null) {
                 let cure = "Write a list below `cubes:` or `views:`.";
-                self.findings.push(unread(path, 1, format!("{path} is not a model"), cure));
+                self.findings.push(unread(path, format!("{path} is not a model"), cure));
             }
             return;
         };
@@ -153,11 +151,15 @@ impl Documents {
     }
 }
 
-/// Returns the first line on which a template block generates lines of YAML.
-fn template_line(text: &str) -> Option<u32> {
-    let is_template_line = |line: &str| {
-        let line = line.trim_start_matches(['-', ' ']);
-        line.starts_with("{%") || line.starts_with("{{") || line.starts_with("{#")
-    };
-    text.lines().position(is_template_line).map(|at| at as u32 + 1)
+/// Returns the byte offset of the first template block that generates lines of YAML.
+fn template_offset(text: &str) -> Option<usize> {
+    let mut line_start = 0;
+    for line in text.split_inclusive('\n') {
+        let block = line.trim_start_matches(['-', ' ']);
+        if ["{%", "{{", "{#"].iter().any(|open| block.starts_with(open)) {
+            return Some(line_start + line.len() - block.len());
+        }
+        line_start += line.len();
+    }
+    None
 }

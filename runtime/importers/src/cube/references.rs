@@ -34,6 +34,10 @@ struct CubeNames {
     name: String,
     members: HashMap<String, String>,
     times: HashSet<String>,
+    /// The dimensions and segments, by their names in the project.
+    row_members: HashSet<String>,
+    /// The name of the extended cube in the model.
+    extends: Option<String>,
     /// The table or query to which `{orders.sql()}` refers.
     relation: Option<String>,
 }
@@ -82,6 +86,7 @@ impl ImportScope {
                 (None, Some(sql)) => Some(format!("({})", sql.trim_end_matches(';'))),
                 (None, None) => None,
             };
+            names.extends = entry.word("extends").map(|parent| parent.trim_matches(['{', '}']).to_owned());
             let targets = entry.list("joins").iter().filter_map(|node| Entry::open(node, "")?.word("name"));
             scope.joins.extend(targets.map(|target| (names.name.clone(), target)));
             let mut members = Taken::default();
@@ -100,6 +105,9 @@ impl ImportScope {
                         names.times.insert(name.value.to_string());
                     }
                     scope.declared.add_member(&names.name, &new);
+                    if matches!(list, "dimensions" | "segments") {
+                        names.row_members.insert(new.clone());
+                    }
                     names.members.insert(name.value.to_string(), new);
                 }
             }
@@ -115,6 +123,21 @@ impl ImportScope {
     pub(super) fn member(&self, cube: &str, original: &str) -> String {
         let known = self.cubes.get(cube).and_then(|names| names.members.get(original));
         known.cloned().unwrap_or_else(|| snake(original))
+    }
+
+    /// Returns true for a reference to a dimension or a segment, which the cube may inherit.
+    pub(super) fn is_row_member(&self, reference: &Reference) -> bool {
+        let Some(member) = &reference.member else { return false };
+        let mut cube = self.cubes.values().find(|names| names.name == reference.cube);
+        // Parents may form a cycle, so the number of steps is limited by the number of cubes.
+        for _ in 0..=self.cubes.len() {
+            let Some(names) = cube else { break };
+            if names.row_members.contains(member) {
+                return true;
+            }
+            cube = names.extends.as_ref().and_then(|parent| self.cubes.get(parent));
+        }
+        false
     }
 
     /// Returns the declared names, and the joins and the environment variables that the translated SQL uses.

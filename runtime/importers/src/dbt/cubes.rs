@@ -33,6 +33,7 @@ pub(super) fn cube(
     for dimension in &model.dimensions {
         dimensions.push(reader.dimension(dimension));
     }
+    reader.report_unknown_time();
     let measures = model.measures.iter().filter_map(|measure| reader.measure(measure)).collect();
     reader.report_untyped();
     Some(CubeDraft {
@@ -167,6 +168,19 @@ impl CubeReader<'_> {
             self.untyped.push(format!("`{name}`"));
         }
         ty
+    }
+
+    /// Reports a default time that is not a time dimension of the model.
+    fn report_unknown_time(&mut self) {
+        let Some((name, span)) = &self.model.agg_time_dimension else { return };
+        let mut times = self.model.dimensions.iter().filter(|dimension| dimension.is_time);
+        if times.all(|dimension| dimension.name != *name) {
+            let what = format!(
+                "`agg_time_dimension` of semantic model `{}` is not imported: `{name}` is not one of its time dimensions",
+                self.model.name
+            );
+            self.findings.push(left_out(span.clone(), what, "Name a dimension of type time."));
+        }
     }
 
     fn report_untyped(&mut self) {

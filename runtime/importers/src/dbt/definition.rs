@@ -98,7 +98,7 @@ pub(super) enum MetricKind {
         inputs: Vec<MetricInput>,
     },
     /// A value over the rows up to each period.
-    Cumulative(CumulativeInput, Accumulation),
+    Cumulative(CumulativeInput, Accumulation, PeriodValue),
 }
 
 /// The rows of a cumulative metric at each period.
@@ -108,6 +108,14 @@ pub(super) enum Accumulation {
     RunningTotal,
     /// The rows of this length before the end of the period.
     Window(WindowLength),
+}
+
+/// The value that a cumulative metric has for a period that is longer than a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PeriodValue {
+    First,
+    Last,
+    Average,
 }
 
 /// The input of a cumulative metric: a measure, or a simple metric.

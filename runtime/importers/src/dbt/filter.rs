@@ -34,8 +34,17 @@ const WITH_DATES: [&str; 3] = ["bigquery", "mysql", "mariadb"];
 /// The granularities to which a time is not truncated.
 const FINEST: [&str; 3] = ["nanosecond", "microsecond", "millisecond"];
 
-/// Translates a filter of a measure of the cube `own`.
-pub(super) fn condition(text: &str, own: &CubeNames, scope: &ProjectScope) -> Result<Condition, Untranslatable> {
+/// The measure whose rows a filter selects.
+#[derive(Clone, Copy)]
+pub(super) struct Filtered<'f> {
+    pub(super) own: &'f CubeNames,
+    /// The time dimension to which `metric_time` refers.
+    pub(super) time: Option<&'f str>,
+    pub(super) scope: &'f ProjectScope,
+}
+
+/// Translates a filter of a measure.
+pub(super) fn condition(text: &str, filtered: Filtered<'_>) -> Result<Condition, Untranslatable> {
     let mut condition = Condition { sql: String::new(), needs: Vec::new() };
     let mut rest = text;
     while let Some(at) = rest.find(['{', '}']) {
@@ -45,7 +54,7 @@ pub(super) fn condition(text: &str, own: &CubeNames, scope: &ProjectScope) -> Re
             reason: "its filter contains a brace that is not part of a reference".to_owned(),
             cure: JINJA_CURE,
         })?;
-        let (sql, need) = reference(call.trim(), own, scope)?;
+        let (sql, need) = reference(call.trim(), filtered)?;
         condition.sql.push_str(&sql);
         condition.needs.extend(need);
         rest = after;
@@ -64,7 +73,8 @@ struct Call<'c> {
     method: Option<(&'c str, &'c str)>,
 }
 
-fn reference(text: &str, own: &CubeNames, scope: &ProjectScope) -> Result<(String, Option<Reference>), Untranslatable> {
+fn reference(text: &str, filtered: Filtered<'_>) -> Result<(String, Option<Reference>), Untranslatable> {
+    let Filtered { own, scope, .. } = filtered;
     let unknown = || Untranslatable { reason: format!("its filter contains `{{{{ {text} }}}}`"), cure: JINJA_CURE };
     let call = call(text).ok_or_else(unknown)?;
     let (name, grain) = match call.arguments.as_slice() {
@@ -73,18 +83,19 @@ fn reference(text: &str, own: &CubeNames, scope: &ProjectScope) -> Result<(Strin
         _ => return Err(unknown()),
     };
     match (call.function, call.method) {
-        ("Dimension" | "TimeDimension", None) => time(dimension(name, own, scope)?, grain, own, scope),
+        ("Dimension" | "TimeDimension", None) => time(dimension(name, filtered)?, grain, own, scope),
         ("Dimension" | "TimeDimension", Some(("grain", grain))) => {
-            time(dimension(name, own, scope)?, Some(grain), own, scope)
+            time(dimension(name, filtered)?, Some(grain), own, scope)
         }
         ("Dimension" | "TimeDimension", Some(("date_part", part))) if is_name(part) => {
-            let Place { reference, path, .. } = dimension(name, own, scope)?;
+            let Place { reference, path, .. } = dimension(name, filtered)?;
             Ok((format!("EXTRACT({part} FROM {})", braced(&path, &reference, own)), Some(reference)))
         }
         ("Entity", None) => {
-            let last = name.rsplit("__").next().unwrap_or(name);
-            let reference = scope.entity(own, last).ok_or_else(|| unknown_name("entity", name))?;
-            let cube = scope.path(own, last, &reference.cube).ok_or_else(|| no_path(name))?;
+            let (links, last) = linked(name, own);
+            let reference = scope.entity(own, &links, last).ok_or_else(|| unknown_name("entity", name))?;
+            let path = if links.is_empty() { vec![last] } else { links };
+            let cube = scope.path(own, &path, &reference.cube).ok_or_else(|| no_path(name))?;
             Ok((braced(&cube, &reference, own), Some(reference)))
         }
         ("Metric", _) => Err(Untranslatable {
@@ -102,22 +113,35 @@ fn unknown_name(kind: &str, name: &str) -> Untranslatable {
     }
 }
 
+/// Splits a name such as `entity__entity__dimension` into the entities that lead from the cube `own` to another cube, and
+/// the last part. Entities that identify the rows of `own` lead nowhere.
+fn linked<'n>(name: &'n str, own: &CubeNames) -> (Vec<&'n str>, &'n str) {
+    let mut parts: Vec<&str> = name.split("__").collect();
+    let last = parts.pop().unwrap_or(name);
+    let own_keys = parts.iter().take_while(|entity| own.has_key(entity)).count();
+    parts.drain(..own_keys);
+    (parts, last)
+}
+
 /// Finds a dimension by a name such as `entity__dimension`. Before the dimension, the name may have a path of several
 /// entities; the last one identifies the dimension's cube.
-fn dimension(name: &str, own: &CubeNames, scope: &ProjectScope) -> Result<Place, Untranslatable> {
-    let (entity, dimension) = match name.rsplit_once("__") {
-        Some((path, dimension)) => (Some(path.rsplit("__").next().unwrap_or(path)), dimension),
-        None if name == "metric_time" => (None, own.time.as_deref().unwrap_or(name)),
-        None => (None, name),
-    };
-    let place = scope.dimension(own, entity, dimension).ok_or_else(|| unknown_name("dimension", name))?;
-    let path = scope.path(own, entity.unwrap_or_default(), &place.reference.cube).ok_or_else(|| no_path(name))?;
+fn dimension(name: &str, filtered: Filtered<'_>) -> Result<Place, Untranslatable> {
+    let Filtered { own, scope, .. } = filtered;
+    let (links, last) = linked(name, own);
+    let dimension = if name == "metric_time" { filtered.time.unwrap_or(name) } else { last };
+    let place = scope.dimension(own, links.last().copied(), dimension);
+    // An entity of several cubes may identify the rows of the cube `own`, and of the dimension's cube.
+    let key = name.rsplit("__").nth(1);
+    let place = place.or_else(|| scope.dimension(own, key, dimension));
+    let place = place.ok_or_else(|| unknown_name("dimension", name))?;
+    let path = if links.is_empty() { Vec::from_iter(key) } else { links };
+    let path = scope.path(own, &path, &place.reference.cube).ok_or_else(|| no_path(name))?;
     Ok(Place { path, ..place })
 }
 
 fn no_path(name: &str) -> Untranslatable {
     Untranslatable {
-        reason: format!("its filter reads `{name}` by another entity than the joins of the project do"),
+        reason: format!("its filter reads `{name}` by other entities than the joins of the project do"),
         cure: "Write a join with another name and `cube:` for that entity, and filter by its members.",
     }
 }

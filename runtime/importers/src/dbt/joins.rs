@@ -10,7 +10,7 @@ use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::Diagnostic;
 
 use super::cubes::is_column;
-use super::definition::{Entity, EntityKind, SemanticModel};
+use super::definition::{Dimension, Entity, EntityKind, SemanticModel};
 use super::scope::{Link, ProjectScope};
 use crate::draft::{CubeDraft, JOINS, Member, Reference};
 use crate::finding::{changed, left_out};
@@ -89,7 +89,9 @@ fn joins_to(
         yaml.set("cube", Yaml::text(&*target.name));
     }
     yaml.set("relationship", Yaml::text(relationship));
-    yaml.set("sql", Yaml::Text(format!("{left} = {right}")));
+    let partitions = partitions(model, &own.name, other, &name);
+    let condition = std::iter::once(format!("{left} = {right}")).chain(partitions).collect::<Vec<_>>().join(" AND ");
+    yaml.set("sql", Yaml::Text(condition));
     let cube = Reference { cube: target.name.clone(), member: None };
     let member = |cube: &str, name: Option<&String>| Reference { cube: cube.to_owned(), member: name.cloned() };
     let needs = vec![
@@ -106,6 +108,17 @@ fn joins_to(
         drills: Vec::new(),
     });
     Some(Link { owner: own.name.clone(), entity: entity.name.clone(), target: target.name.clone(), name })
+}
+
+/// Returns the conditions on the partitions that both models have: MetricFlow joins only rows of the same partition.
+fn partitions(model: &SemanticModel, own: &str, other: &SemanticModel, target: &str) -> Vec<String> {
+    let of = |model: &'_ SemanticModel, cube: &str, dimension: &Dimension| {
+        let found = model.dimensions.iter().find(|known| known.is_partition && known.name == dimension.name)?;
+        let expr = found.expr.as_deref().unwrap_or(&found.name);
+        Some(if is_column(expr) { column_of(cube, expr) } else { format!("{{{cube}.{}}}", snake(&found.name)) })
+    };
+    let shared = model.dimensions.iter().filter(|dimension| dimension.is_partition);
+    shared.filter_map(|shared| Some(format!("{} = {}", of(model, own, shared)?, of(other, target, shared)?))).collect()
 }
 
 /// Returns one side of a join's condition. If the entity is a column, the side is the column, because foreign keys of

@@ -8,7 +8,7 @@ use terrane_compiler::project::yaml::{Node, NodeValue};
 use terrane_compiler::types::WindowLength;
 
 use super::definition::{
-    Accumulation, CumulativeInput, Measure, MeasureInput, Metric, MetricInput, MetricKind, Wording,
+    Accumulation, CumulativeInput, Measure, MeasureInput, Metric, MetricInput, MetricKind, PeriodValue, Wording,
 };
 use super::legacy::{filters, is_disabled, named, reject, wording};
 use super::{legacy, nested};
@@ -218,11 +218,16 @@ fn cumulative(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diag
     };
     let period = inner.as_ref().and_then(|inner| legacy::kind(inner, "period_agg"));
     let period = period.or_else(|| legacy::kind(parameters, "period_agg"));
-    if period.as_deref() != Some("last") {
-        let period = period.as_deref().unwrap_or("first");
-        let what = format!("{} has the {period} value of each period; in the project it has the last one", entry.what);
-        findings.push(changed(entry.span.clone(), what, "Query it by day if another value is needed."));
-    }
+    let period = match period.as_deref() {
+        None | Some("first") => PeriodValue::First,
+        Some("last") => PeriodValue::Last,
+        Some("average") => PeriodValue::Average,
+        Some(other) => {
+            let reason = format!("its `period_agg` is `{other}`");
+            reject(entry, &reason, "Write first, last or average.", findings);
+            return None;
+        }
+    };
     if let Some(inner) = inner {
         inner.finish(findings);
     }
@@ -230,7 +235,7 @@ fn cumulative(entry: &Entry<'_>, parameters: &Entry<'_>, findings: &mut Vec<Diag
         Some(node) => CumulativeInput::Metric(metric_input(entry, Some(node), "input_metric", findings)?),
         None => CumulativeInput::Measure(measure_input(entry, parameters, findings)?),
     };
-    Some(MetricKind::Cumulative(input, accumulation))
+    Some(MetricKind::Cumulative(input, accumulation, period))
 }
 
 /// Reads the length of a window: `28 days`, or a mapping with `count` and `granularity`.

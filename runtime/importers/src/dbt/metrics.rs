@@ -8,15 +8,16 @@ use std::collections::HashMap;
 
 use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
-use terrane_compiler::types::WindowLength;
+use terrane_compiler::types::{Granularity, WindowLength};
 
+use super::absent_groups::{Known, counts_without_rows};
 use super::cubes::wording;
-use super::definition::{Accumulation, CumulativeInput, MeasureInput, Metric, MetricInput, MetricKind};
-use super::filter::{Condition, Untranslatable, condition};
+use super::definition::{Accumulation, CumulativeInput, MeasureInput, Metric, MetricInput, MetricKind, PeriodValue};
+use super::filter::{Condition, Filtered, Untranslatable, condition};
 use super::scope::ProjectScope;
 use crate::draft::{CubeDraft, MEASURES, Member, MetricDraft, Reference};
 use crate::finding::{changed, left_out};
-use crate::measure_sql::may_divide_integers;
+use crate::measure_sql::report_division;
 
 /// The largest depth of metrics that are computed from other metrics.
 const MAX_DEPTH: usize = 32;
@@ -64,7 +65,8 @@ pub(super) fn metrics(
         match builder.metric(metric) {
             Ok(yaml) => {
                 let Builder { needs, metrics, .. } = builder;
-                report_division(metric, findings);
+                report_differences(metric, findings);
+                report_absent_groups(metric, &Known { by_name: &by_name, cubes, scope }, findings);
                 let name = scope.metric(&metric.name).unwrap_or(&metric.name).to_owned();
                 drafts.push(MetricDraft {
                     original: metric.name.clone(),
@@ -88,13 +90,46 @@ pub(super) fn metrics(
     drafts
 }
 
-/// Reports a derived metric that may have divided integers in dbt.
-fn report_division(metric: &Metric, findings: &mut Vec<Diagnostic>) {
-    if let MetricKind::Derived { expr, .. } = &metric.kind
-        && may_divide_integers(expr)
+/// Reports divisions, and the differences between a cumulative metric and its counterpart.
+fn report_differences(metric: &Metric, findings: &mut Vec<Diagnostic>) {
+    let what = format!("metric `{}`", metric.name);
+    let (accumulation, period) = match &metric.kind {
+        MetricKind::Derived { expr, .. } => return report_division(&what, expr, metric.span.clone(), findings),
+        MetricKind::Cumulative(_, accumulation, period) => (*accumulation, *period),
+        MetricKind::Simple(_) | MetricKind::Ratio(..) => return,
+    };
+    let mut differences = vec!["needs a time with a granularity in each query of the project"];
+    match period {
+        PeriodValue::First => {
+            differences.push("has the first value of each period in dbt, and the last in the project")
+        }
+        PeriodValue::Average => {
+            differences.push("has the average value of each period in dbt, and the last in the project");
+        }
+        PeriodValue::Last => {}
+    }
+    // dbt counts the window back from the last day, and the project from the end of that day. If the month to which it
+    // is counted back is shorter, one of the windows begins a day earlier.
+    if let Accumulation::Window(WindowLength::Units { unit, .. }) = accumulation
+        && unit >= Granularity::Month
     {
-        let what = format!("metric `{}` divides, and the project divides exactly: 3 / 2 is 1.5", metric.name);
-        let cure = "If the warehouse divides integers and you rely on it, write floor(a / b).";
+        differences.push("may include one more day if its window is counted back to a shorter month");
+    }
+    let what = format!("{what} {}", differences.join("; it "));
+    findings.push(changed(metric.span.clone(), what, "Query it by day if another value is needed."));
+}
+
+/// Reports counts that are 0 in groups in which they are null in dbt.
+fn report_absent_groups(metric: &Metric, known: &Known<'_>, findings: &mut Vec<Diagnostic>) {
+    let counts = counts_without_rows(metric, known);
+    if !counts.is_empty() {
+        let counts: Vec<String> = counts.iter().map(|name| format!("`{name}`")).collect();
+        let what = format!(
+            "metric `{}` reads counts that are 0 in groups without their rows, where dbt has null: {}",
+            metric.name,
+            counts.join(", ")
+        );
+        let cure = "If such groups must be null, write NULLIF(count, 0) in an expression of the project.";
         findings.push(changed(metric.span.clone(), what, cure));
     }
 }
@@ -168,10 +203,10 @@ impl Builder<'_> {
         let filters: Vec<String> = others.iter().chain(&metric.filters).cloned().collect();
         let expression = match &metric.kind {
             MetricKind::Simple(measure) => self.measure(measure, &filters, None)?,
-            MetricKind::Cumulative(CumulativeInput::Measure(measure), accumulation) => {
+            MetricKind::Cumulative(CumulativeInput::Measure(measure), accumulation, _) => {
                 self.measure(measure, &filters, Some(*accumulation))?
             }
-            MetricKind::Cumulative(CumulativeInput::Metric(input), accumulation) => {
+            MetricKind::Cumulative(CumulativeInput::Metric(input), accumulation, _) => {
                 self.accumulated(input, &filters, *accumulation)?
             }
             MetricKind::Ratio(numerator, denominator) => {
@@ -247,7 +282,8 @@ impl Builder<'_> {
         })?;
         let mut conditions = Vec::new();
         for filter in filters.iter().chain(&input.filters) {
-            let found = condition(filter, cube, self.scope)?;
+            let time = cube.time_of(&input.name);
+            let found = condition(filter, Filtered { own: cube, time, scope: self.scope })?;
             if !conditions.contains(&found) {
                 conditions.push(found);
             }

@@ -29,6 +29,18 @@ pub(super) fn metric_names(node: &Node) -> Vec<String> {
     Entry::open(node, "").map(|model| names(model.list("metrics")).collect()).unwrap_or_default()
 }
 
+/// Reports the custom granularities of a time spine, which no query of the project can name.
+pub(super) fn time_spine(node: &Node, findings: &mut Vec<Diagnostic>) {
+    let Some(model) = Entry::open(node, "") else { return };
+    let Some(spine) = model.node("time_spine").and_then(|node| Entry::open(node, "")) else { return };
+    for granularity in spine.list("custom_granularities") {
+        let name = Entry::open(granularity, "").and_then(|entry| entry.word("name")).unwrap_or_default();
+        let what = format!("custom granularity `{name}` is not imported");
+        let cure = "Write a dimension with the column of the time spine, and group by it.";
+        findings.push(left_out(granularity.origin.span(), what, cure));
+    }
+}
+
 pub(super) fn semantic_model(node: &Node, findings: &mut Vec<Diagnostic>) -> Option<(SemanticModel, Vec<Metric>)> {
     let model = Entry::open(node, "")?;
     let config = model.node("config").and_then(|node| Entry::open(node, ""));

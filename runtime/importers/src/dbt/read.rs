@@ -14,8 +14,8 @@ use super::definition::{Metric, SemanticModel};
 use super::relations::Relations;
 use super::{legacy, metric, nested};
 use crate::entry::Entry;
-use crate::finding::{left_out, unread};
-use crate::folder::{FileSelection, ModelFolder, no_model};
+use crate::finding::{left_out, unread_yaml};
+use crate::folder::{FileSelection, ModelFolder, check_without_model};
 
 /// The YAML files of a project. `dbt_project.yml` is not read, because it has settings under the same keys. The folder
 /// `target` contains copies of the project, and `integration_tests` is a project of its own in each package.
@@ -52,7 +52,7 @@ pub(super) fn read(dir: &Path) -> Result<Project, AuthoringError> {
     project.tree = folder.tree;
     if project.models.is_empty() {
         let hint = "Name the folder of the dbt project, which contains dbt_project.yml.";
-        return Err(no_model(dir, "semantic model of dbt", hint, &project.findings));
+        check_without_model(dir, "semantic model of dbt", hint, &project.findings)?;
     }
     Ok(project)
 }
@@ -62,11 +62,7 @@ impl Project {
         let Some(file) = folder.read(path, &mut self.findings) else { return };
         match yaml::parse(&file) {
             Ok(node) => self.document(&node, path),
-            Err(problem) => {
-                let line = problem.span.as_ref().map_or(1, |span| span.line);
-                let what = format!("{path} was not read: {}", problem.message);
-                self.findings.push(unread(path, line, what, problem.hint.unwrap_or_default()));
-            }
+            Err(problem) => self.findings.push(unread_yaml(path, problem)),
         }
     }
 
@@ -82,6 +78,7 @@ impl Project {
         }
         for item in list(&document, "models", &mut self.findings) {
             nested::column_types(item, &mut self.relations);
+            nested::time_spine(item, &mut self.findings);
             if let Some((model, metrics)) = nested::semantic_model(item, &mut self.findings) {
                 self.metric_names.extend(nested::metric_names(item));
                 self.models.push(model);

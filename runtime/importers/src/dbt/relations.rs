@@ -137,7 +137,7 @@ fn json<T: for<'d> Deserialize<'d>>(folder: &ModelFolder, path: &str, findings: 
     parsed
         .map_err(|reason| {
             let what = format!("could not read {path}: {reason}");
-            findings.push(unread(path, 1, what, "Run `dbt docs generate` again, or remove the file."));
+            findings.push(unread(path, what, "Run `dbt docs generate` again, or remove the file."));
         })
         .ok()
 }

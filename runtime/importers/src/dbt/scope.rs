@@ -12,6 +12,9 @@ use crate::declared::Declared;
 use crate::draft::{CubeDraft, JOINS, Reference};
 use crate::finding::changed;
 
+/// The largest number of joins in a path to another cube.
+const MAX_HOPS: usize = 5;
+
 pub(super) struct ProjectScope {
     /// The cubes, in the order of the files.
     cubes: Vec<CubeNames>,
@@ -44,6 +47,8 @@ pub(super) struct CubeNames {
     granularities: HashMap<String, String>,
     /// The time dimension to which `metric_time` refers.
     pub(super) time: Option<String>,
+    /// The time dimensions of measures that have one of their own, by the names of the measures.
+    times: HashMap<String, String>,
 }
 
 impl ProjectScope {
@@ -94,7 +99,7 @@ impl ProjectScope {
     /// tried first.
     pub(super) fn dimension(&self, own: &CubeNames, entity: Option<&str>, name: &str) -> Option<Place> {
         let of = |cube: &CubeNames| {
-            let is_key = entity.is_none_or(|entity| cube.keys.iter().any(|key| key == entity));
+            let is_key = entity.is_none_or(|entity| cube.has_key(entity));
             let member = cube.dimensions.get(name).filter(|_| is_key)?;
             Some(Place {
                 reference: Reference { cube: cube.name.clone(), member: Some(member.clone()) },
@@ -114,28 +119,58 @@ impl ProjectScope {
         self.cubes.iter().map(|cube| cube.name.as_str())
     }
 
-    /// Returns the name by which the cube `own` reaches another cube over an entity. Returns `None` if the joins of
-    /// the project lead to the cube by another entity, or may do so.
-    pub(super) fn path(&self, own: &CubeNames, entity: &str, target: &str) -> Option<String> {
+    /// Returns the name by which the cube `own` reaches another cube over entities, from the nearest to the farthest.
+    /// Returns `None` if the joins of the project lead to the cube by other entities, or may do so.
+    pub(super) fn path(&self, own: &CubeNames, entities: &[&str], target: &str) -> Option<String> {
         if own.name == target {
             return Some(target.to_owned());
         }
-        let mut direct = self.links.iter().filter(|link| link.owner == own.name && link.target == target).peekable();
-        if direct.peek().is_some() {
-            return direct.find(|link| link.entity == entity).map(|link| link.name.clone());
+        let direct = || self.links.iter().filter(|link| link.owner == own.name && link.target == target);
+        if direct().next().is_some() {
+            // The project uses the shortest path, which is a join of the cube itself.
+            return match entities {
+                [entity] => direct().find(|link| link.entity == *entity).map(|link| link.name.clone()),
+                _ => None,
+            };
         }
-        let is_ambiguous = self.links.iter().any(|link| link.target == target && link.name != target);
-        (!is_ambiguous).then(|| target.to_owned())
+        let mut routes = Vec::new();
+        self.add_routes(&own.name, target, &mut Vec::new(), &mut routes);
+        match routes.as_slice() {
+            // A later check reports that no join leads to the cube.
+            [] => Some(target.to_owned()),
+            [route] if route.iter().map(|link| link.entity.as_str()).eq(entities.iter().copied()) => {
+                route.last().map(|link| link.name.clone())
+            }
+            _ => None,
+        }
     }
 
-    /// Returns the dimension of an entity. The cube `own` is tried first, then the cubes whose rows the entity
-    /// identifies.
-    pub(super) fn entity(&self, own: &CubeNames, name: &str) -> Option<Reference> {
+    /// Adds the sequences of joins that lead from one cube to another. Stops after the second one.
+    fn add_routes<'s>(&'s self, from: &str, target: &str, route: &mut Vec<&'s Link>, routes: &mut Vec<Vec<&'s Link>>) {
+        for link in self.links.iter().filter(|link| link.owner == from) {
+            let is_repeated = route.iter().any(|known| known.owner == link.target || known.target == link.target);
+            if routes.len() > 1 || is_repeated || route.len() == MAX_HOPS {
+                continue;
+            }
+            route.push(link);
+            match link.target == target {
+                true => routes.push(route.clone()),
+                false => self.add_routes(&link.target, target, route, routes),
+            }
+            route.pop();
+        }
+    }
+
+    /// Returns the dimension of an entity. Without `links`, the entity is that of the cube `own`, or of a cube whose rows
+    /// it identifies; otherwise, it is that of a cube whose rows the last of the `links` identifies.
+    pub(super) fn entity(&self, own: &CubeNames, links: &[&str], name: &str) -> Option<Reference> {
         let of = |cube: &CubeNames| {
             let member = cube.entities.get(name)?;
             Some(Reference { cube: cube.name.clone(), member: Some(member.clone()) })
         };
-        of(own).or_else(|| self.cubes.iter().filter(|cube| cube.keys.iter().any(|key| key == name)).find_map(of))
+        let key = links.last().copied().unwrap_or(name);
+        let keyed = || self.cubes.iter().filter(|cube| cube.has_key(key)).find_map(of);
+        if links.is_empty() { of(own).or_else(keyed) } else { keyed() }
     }
 
     /// Returns all declared names, and the joins of the drafts.
@@ -167,6 +202,16 @@ pub(super) struct Place {
 }
 
 impl CubeNames {
+    /// Returns true if the entity identifies the rows of the cube.
+    pub(super) fn has_key(&self, entity: &str) -> bool {
+        self.keys.iter().any(|key| key == entity)
+    }
+
+    /// Returns the time dimension to which `metric_time` refers for a measure.
+    pub(super) fn time_of(&self, measure: &str) -> Option<&str> {
+        self.times.get(measure).or(self.time.as_ref()).map(String::as_str)
+    }
+
     fn new(name: String, model: &SemanticModel, findings: &mut Vec<Diagnostic>) -> Self {
         let mut cube = CubeNames { name, ..CubeNames::default() };
         let mut taken = Taken::default();
@@ -188,6 +233,7 @@ impl CubeNames {
         cube.keys.extend(model.primary_entity.clone());
         for measure in &model.measures {
             let name = renamed(&measure.name, &mut taken, &measure.span, findings);
+            cube.times.extend(measure.agg_time_dimension.clone().map(|time| (measure.name.clone(), time)));
             cube.measures.insert(measure.name.clone(), name);
         }
         let only = || {

@@ -13,8 +13,8 @@ use super::sql::is_row_field;
 use super::syntax::{Item, Value};
 use crate::aggregation::measure_type;
 use crate::draft::{Member, Reference};
-use crate::finding::{changed, left_out};
-use crate::measure_sql::may_divide_integers;
+use crate::finding::left_out;
+use crate::measure_sql::{report_division, report_other_cubes};
 
 pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member> {
     let (fields, name) = reader.open(item, "measure")?;
@@ -56,10 +56,8 @@ pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member
     };
     let mut yaml = Yaml::map([("name", Yaml::text(&*name)), ("type", Yaml::text(ty))]);
     if let Some(sql) = sql {
-        if ty == "number" && may_divide_integers(&sql) {
-            let what = format!("{} divides, and the project divides exactly: 3 / 2 is 1.5", fields.what);
-            let cure = "If the warehouse divides integers and you rely on it, write floor(a / b).";
-            reader.findings.push(changed(fields.span_of("sql"), what, cure));
+        if ty == "number" {
+            report_division(&fields.what, &sql, fields.span_of("sql"), reader.findings);
         }
         yaml.set("sql", Yaml::Text(sql));
     }
@@ -87,19 +85,9 @@ pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member
 /// Reports a number that combines measures of several views. In Looker, the joins of the explore decide which rows of
 /// the other views are aggregated.
 fn report_other_views(fields: &Fields<'_>, reader: &mut ViewReader<'_>) {
-    let own = reader.scope.view(reader.view).map(|view| view.cube.clone());
-    let mut others: Vec<&str> = reader.needs.iter().map(|need| need.cube.as_str()).collect();
-    others.retain(|cube| Some(*cube) != own.as_deref());
-    others.sort_unstable();
-    others.dedup();
-    if !others.is_empty() {
-        let what = format!(
-            "{} reads measures of other views, which aggregate all rows of their cubes, also those that no row joins: {}",
-            fields.what,
-            others.join(", ")
-        );
-        reader.findings.push(changed(fields.span_of("sql"), what, "Filter the query if only joined rows count."));
-    }
+    let Some(own) = reader.scope.view(reader.view).map(|view| view.cube.as_str()) else { return };
+    let measures = reader.needs.iter().filter(|need| reader.scope.is_measure(need));
+    report_other_cubes(&fields.what, own, measures, fields.span_of("sql"), reader.findings);
 }
 
 /// Returns the type of a measure that aggregates one row for each value of a key. If the key is the view's primary key,

@@ -13,8 +13,8 @@ use terrane_compiler::project::SourceTree;
 use super::include;
 use super::merge::{Merged, merge};
 use super::syntax::{self, Item, Value};
-use crate::finding::{left_out, unread};
-use crate::folder::{FileSelection, ModelFolder, no_model};
+use crate::finding::{left_out, unread, unread_at};
+use crate::folder::{FileSelection, ModelFolder, check_without_model};
 
 const FILES: FileSelection = FileSelection {
     is_wanted: |name| name.ends_with(".lkml") || name.ends_with(".lookml"),
@@ -67,7 +67,7 @@ pub(super) fn read(dir: &Path) -> Result<Project, AuthoringError> {
     let views = merge(views, &mut findings);
     if views.is_empty() {
         let hint = "Name the folder of the LookML project, which contains .lkml files.";
-        return Err(no_model(dir, "view in LookML", hint, &findings));
+        check_without_model(dir, "view in LookML", hint, &findings)?;
     }
     let explores = merge(explores, &mut findings);
     Ok(Project { tree: folder.tree, views, explores, constants, unread, has_explores, ignores_case, findings })
@@ -77,7 +77,7 @@ impl Items {
     fn file(&mut self, folder: &mut ModelFolder, path: &str) {
         if path.ends_with(".lookml") {
             let cure = "Build the dashboard in a client. Older LookML in YAML must be converted by Looker first.";
-            return self.findings.push(unread(path, 1, format!("{path} is a dashboard, which is not imported"), cure));
+            return self.findings.push(unread(path, format!("{path} is a dashboard, which is not imported"), cure));
         }
         let Some(file) = folder.read(path, &mut self.findings) else {
             // The file may contain explores.
@@ -88,7 +88,7 @@ impl Items {
             Ok(items) => items.into_iter().for_each(|item| self.item(item, path, &folder.paths)),
             Err(mistake) => {
                 let what = format!("{path} was not read: {}", mistake.message);
-                self.findings.push(unread(path, mistake.line, what, "Correct the file."));
+                self.findings.push(unread_at(mistake.span, what, "Correct the file."));
                 self.unread.extend(named(&file.text));
                 self.has_explores |= file.text.contains("explore");
             }

@@ -10,7 +10,7 @@ use terrane_compiler::diagnostic::{Diagnostic, Span};
 use super::fields::Fields;
 use super::merge::Merged;
 use crate::declared::Declared;
-use crate::draft::{CubeDraft, JOINS};
+use crate::draft::{CubeDraft, JOINS, Reference};
 use crate::finding::changed;
 
 pub(super) struct ProjectScope {
@@ -95,6 +95,13 @@ impl ProjectScope {
 
     pub(super) fn view(&self, name: &str) -> Option<&ViewNames> {
         self.views.get(name)
+    }
+
+    /// Returns true for a reference to a measure.
+    pub(super) fn is_measure(&self, reference: &Reference) -> bool {
+        let of_cube = self.views.values().filter(|view| view.cube == reference.cube);
+        let mut fields = of_cube.flat_map(|view| view.members.values());
+        fields.any(|field| field.kind == FieldKind::Measure && Some(&field.name) == reference.member.as_ref())
     }
 
     /// Returns all declared names, and the joins of the drafts.

@@ -39,11 +39,11 @@ pub(super) struct Entry {
     pub(super) text: String,
 }
 
-/// A syntax error and its line.
+/// A syntax error and its place.
 #[derive(Debug)]
 pub(super) struct Mistake {
     pub(super) message: &'static str,
-    pub(super) line: u32,
+    pub(super) span: Span,
 }
 
 impl Item {
@@ -105,7 +105,7 @@ struct Parser<'f> {
 
 impl<'f> Parser<'f> {
     fn mistake(&self, message: &'static str) -> Mistake {
-        Mistake { message, line: self.line }
+        Mistake { message, span: self.span(1) }
     }
 
     /// Moves to a byte offset, which must be a boundary between characters.
@@ -301,23 +301,25 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_a_line_and_never_overflow() {
+    fn mistakes_have_a_place_and_never_overflow() {
         let deep = "a: {".repeat(100_000);
         let lists = format!("a: {}", "[".repeat(1000));
-        for (text, line) in [
-            ("view: a {\n dimension: b {\n", 3),
-            ("view a", 1),
-            ("\nsql: SELECT 1", 2),
-            ("a: \"open\n", 1),
-            ("a: [b,\n c", 2),
-            ("}", 1),
-            ("a: \"\\", 1),
-            ("a:", 1),
-            ("a: [b: ]", 1),
-            (deep.as_str(), 1),
-            (lists.as_str(), 1),
+        for (text, place) in [
+            ("view: a {\n dimension: b {\n", (3, 1)),
+            ("view a", (1, 6)),
+            ("\nsql: SELECT 1", (2, 5)),
+            ("a: \"open\n", (1, 4)),
+            ("a: [b,\n c", (2, 3)),
+            ("}", (1, 1)),
+            ("a: \"\\", (1, 4)),
+            ("a:", (1, 3)),
+            ("größe: [b: ]", (1, 3)),
+            ("a: \"größe\" )", (1, 12)),
+            (deep.as_str(), (1, 133)),
+            (lists.as_str(), (1, 5)),
         ] {
-            assert_eq!(parsed(text).map(|items| items.len()).map_err(|mistake| mistake.line), Err(line), "{text:.20}");
+            let mistake = parsed(text).expect_err(text);
+            assert_eq!((mistake.span.line, mistake.span.column), place, "{text:.20}");
         }
     }
 

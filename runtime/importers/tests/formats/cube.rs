@@ -429,3 +429,56 @@ fn inherited_joins_do_not_replace_joins_that_are_left_out() {
     assert!(imported.model.cube_named("child").is_none() && imported.can_name("other.count"));
     assert_eq!(imported.codes_at(7), [Code::NotCarriedOver, Code::NotCarriedOver]);
 }
+
+#[test]
+fn numbers_over_measures_of_several_cubes_are_reported() {
+    let imported = of(&[(
+        "all.yml",
+        "cubes:
+  - name: orders
+    sql_table: shop.orders
+    joins: [{name: users, relationship: many_to_one, sql: \"{CUBE}.user_id = {users}.id\"}]
+    measures:
+      - {name: revenue, type: sum, sql: amount}
+      - {name: count, type: count}
+      - name: per_user
+        type: number
+        sql: \"1.0 * {revenue} / NULLIF({users.count}, 0)\"
+      - name: average
+        type: number
+        sql: \"1.0 * {CUBE.revenue} / NULLIF({orders.count}, 0)\"
+      - name: weighted
+        type: number
+        sql: \"SUM({CUBE}.amount * {users.weight}::float)\"
+      - name: weight
+        type: sum
+        sql: \"{users.count}\"
+      - name: of_vips
+        type: number
+        sql: \"{vips.count} + {vips.weight}\"
+  - name: users
+    sql_table: shop.users
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: weight, type: number, sql: weight}
+    measures: [{name: count, type: count}]
+  - {name: vips, extends: users, sql_table: shop.vips}
+views:
+  - {name: all_orders, cubes: [{join_path: orders, includes: '*'}]}
+",
+    )]);
+    for measure in ["orders.per_user", "orders.average", "orders.weighted", "all_orders.per_user"] {
+        assert!(imported.has(measure), "{measure}: {:#?}", imported.report.findings);
+    }
+    let found = imported.findings_at(10);
+    assert_eq!((found.len(), found[0].code), (1, Code::Changed), "{found:#?}");
+    assert!(found[0].message.contains("measure `per_user` of cube `orders`"), "{}", found[0].message);
+    assert!(found[0].message.ends_with("no row joins: `users`"), "{}", found[0].message);
+    assert!(found[0].hint.is_some());
+    assert_eq!(imported.codes_at(13), [], "it reads measures of its own cube");
+    assert_eq!(imported.codes_at(16), [], "it reads a dimension");
+    assert_eq!(imported.codes_at(17), [Code::NotCarriedOver], "a sum cannot read a measure");
+    assert!(!imported.has("orders.weight") && !imported.has("orders.of_vips"));
+    assert_eq!(imported.codes_at(20), [Code::NotCarriedOver], "a number outside an aggregate is left out");
+    assert_eq!(imported.codes_at(22), [Code::Changed], "the measure of another cube is named although it is inherited");
+}

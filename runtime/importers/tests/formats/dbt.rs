@@ -356,3 +356,153 @@ fn inputs_with_filters_do_not_multiply() {
     assert!(imported.has_metric("m3") && !imported.has_metric("m24"));
     assert_eq!(imported.codes("models/metrics.yml", 26), [Code::NotCarriedOver]);
 }
+
+const GEOGRAPHY: &str = "semantic_models:
+  - name: orders
+    model: ref('orders')
+    defaults: {agg_time_dimension: ordered_at}
+    entities:
+      - {name: order_id, type: primary}
+      - {name: customer, type: foreign, expr: customer_id}
+      - {name: store, type: foreign, expr: store_id}
+      - {name: country, type: foreign, expr: ship_country_id}
+    dimensions:
+      - {name: ordered_at, type: time, type_params: {time_granularity: day}}
+      - {name: paid_at, type: time, type_params: {time_granularity: day}}
+      - {name: ds, type: time, is_partition: true, type_params: {time_granularity: day}}
+    measures:
+      - {name: amount, agg: sum}
+      - {name: paid_amount, agg: sum, expr: amount, agg_time_dimension: paid_at}
+      - {name: orders_placed, agg: count, expr: order_id}
+  - name: customers
+    model: ref('customers')
+    primary_entity: customer
+    entities:
+      - {name: customer, type: primary, expr: id}
+      - {name: country, type: foreign, expr: country_id}
+    dimensions:
+      - {name: tier, type: categorical}
+      - {name: ds, type: time, is_partition: true, type_params: {time_granularity: day}}
+    measures:
+      - {name: signups, agg: count, expr: id}
+  - name: stores
+    model: ref('stores')
+    entities:
+      - {name: store, type: primary, expr: id}
+      - {name: city, type: foreign, expr: city_id}
+    dimensions:
+      - {name: size, type: categorical}
+  - name: countries
+    model: ref('countries')
+    entities: [{name: country, type: primary, expr: id}]
+    dimensions: [{name: code, type: categorical}]
+  - name: cities
+    model: ref('cities')
+    defaults: {agg_time_dimension: founded}
+    entities: [{name: city, type: primary, expr: id}]
+    dimensions: [{name: label, type: categorical}]
+";
+
+fn geography(metrics: &str) -> Imported {
+    let metrics = format!("metrics:\n{metrics}");
+    Imported::of(Format::Dbt, &[("models/a.yml", GEOGRAPHY), ("models/metrics.yml", &metrics)])
+}
+
+#[test]
+fn filters_over_several_entities_follow_them_or_are_left_out() {
+    let imported = geography(
+        "  - {name: shipped_to, type: simple, type_params: {measure: amount}, filter: \"{{ Dimension('country__code') }} = 'DE'\"}
+  - {name: of_city, type: simple, type_params: {measure: amount}, filter: \"{{ Dimension('order_id__store__city__label') }} = 'Bern'\"}
+  - {name: sold_to, type: simple, type_params: {measure: amount}, filter: \"{{ Dimension('customer__country__code') }} = 'DE'\"}
+  - {name: in_city, type: simple, type_params: {measure: amount}, filter: \"{{ Entity('store__city') }} = 7\"}
+",
+    );
+    let orders = imported.file("cubes/orders.yml");
+    for line in [
+        "name: shipped_to, type: sum, sql: amount, filters: [{sql: \"{countries.code} = 'DE'\"}]",
+        "name: of_city, type: sum, sql: amount, filters: [{sql: \"{cities.label} = 'Bern'\"}]",
+        "name: in_city, type: sum, sql: amount, filters: [{sql: \"{stores.city} = 7\"}]",
+    ] {
+        assert!(orders.contains(line), "{line}\n{orders}");
+    }
+    // The shortest join to countries is by the country of the shipment.
+    assert!(!imported.has_metric("sold_to"));
+    let found = imported.messages("models/metrics.yml", 4);
+    assert!(found.len() == 1 && found[0].contains("by other entities"), "{found:?}");
+}
+
+#[test]
+fn metric_time_in_filters_is_that_of_the_measure() {
+    let imported = geography(
+        "  - {name: new, type: simple, type_params: {measure: amount}, filter: \"{{ TimeDimension('metric_time') }} > '2024-01-01'\"}
+  - {name: paid, type: simple, type_params: {measure: paid_amount}, filter: \"{{ TimeDimension('metric_time') }} > '2024-01-01'\"}
+",
+    );
+    let orders = imported.file("cubes/orders.yml");
+    assert!(orders.contains("name: new, type: sum, sql: amount, filters: [{sql: \"date_trunc('day', {ordered_at}) >"));
+    assert!(orders.contains("name: paid, type: sum, sql: amount, filters: [{sql: \"date_trunc('day', {paid_at}) >"));
+    assert_eq!(imported.codes("models/a.yml", 16), [Code::Changed], "it has a time of its own");
+    let unknown = imported.messages("models/a.yml", 42);
+    assert!(unknown.len() == 1 && unknown[0].contains("`founded` is not one of its time dimensions"), "{unknown:?}");
+}
+
+#[test]
+fn partitions_of_both_models_are_joined() {
+    let imported = geography("  - {name: all, type: simple, type_params: {measure: amount}}\n");
+    let orders = imported.file("cubes/orders.yml");
+    let join = "{name: customers, relationship: many_to_one, sql: \"{orders}.customer_id = {customers}.id AND {orders}.ds = {customers}.ds\"}";
+    assert!(orders.contains(join), "{orders}");
+    assert!(orders.contains("sql: \"{orders}.store_id = {stores}.id\""), "{orders}");
+}
+
+#[test]
+fn counts_of_groups_without_rows_are_reported() {
+    let imported = geography(
+        "  - {name: placed, type: simple, type_params: {measure: orders_placed}}
+  - {name: sales, type: simple, type_params: {measure: amount}}
+  - {name: average, type: ratio, type_params: {numerator: sales, denominator: placed}}
+  - {name: per_sale, type: derived, type_params: {expr: 1.0 * placed / sales, metrics: [placed, sales]}}
+  - {name: per_signup, type: ratio, type_params: {numerator: placed, denominator: signed_up}}
+  - {name: sales_per_signup, type: ratio, type_params: {numerator: sales, denominator: signed_up}}
+  - {name: signed_up, type: simple, type_params: {measure: signups}}
+  - {name: filled, type: simple, type_params: {measure: {name: orders_placed, fill_nulls_with: 0}}}
+  - {name: filled_per_signup, type: ratio, type_params: {numerator: filled, denominator: signed_up}}
+  - {name: gold_share, type: ratio, type_params: {numerator: {name: placed, filter: \"{{ Dimension('customer__tier') }} = 'gold'\"}, denominator: placed}}
+  - {name: all_placed, type: cumulative, type_params: {measure: orders_placed, period_agg: last}}
+",
+    );
+    for (line, codes) in [
+        (4, &[][..]),
+        (5, &[]),
+        (6, &[Code::Changed]),
+        (7, &[]),
+        (10, &[]),
+        (11, &[Code::Changed]),
+        // A running total needs a granularity.
+        (12, &[Code::Changed]),
+    ] {
+        assert_eq!(imported.codes("models/metrics.yml", line), codes, "{line}: {:#?}", imported.report.findings);
+    }
+    let found = imported.messages("models/metrics.yml", 11);
+    assert!(found[0].contains("0 in groups without their rows") && found[0].ends_with("`orders_placed`"), "{found:?}");
+}
+
+#[test]
+fn parts_of_a_time_spine_and_saved_queries_are_reported() {
+    let spine = "models:
+  - name: days
+    time_spine:
+      standard_granularity_column: date_day
+      custom_granularities:
+        - {name: fiscal_year, column_name: fiscal_year}
+    columns: [{name: date_day, granularity: day}]
+saved_queries:
+  - name: weekly
+    query_params: {metrics: [sales], group_by: [\"TimeDimension('metric_time', 'week')\"]}
+";
+    let imported = Imported::of(Format::Dbt, &[("models/a.yml", GEOGRAPHY), ("models/spine.yml", spine)]);
+    for (line, words) in [(6, "custom granularity `fiscal_year`"), (9, "saved query `weekly`")] {
+        let found = imported.messages("models/spine.yml", line);
+        assert!(found.len() == 1 && found[0].contains(words), "{line}: {found:?}");
+    }
+}

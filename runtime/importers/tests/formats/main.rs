@@ -9,3 +9,4 @@ mod imported;
 mod javascript;
 mod lookml;
 mod osi;
+mod syntax_errors;

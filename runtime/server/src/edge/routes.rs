@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::response::Response;
 use axum::routing::{MethodFilter, Router, on};
-use terrane_wire::parameters::reject_unknown_parameters;
+use terrane_wire::parameters::{KnownParameter, check_parameters};
 
 use super::call::{Call, correlation_id};
 use super::error::ApiError;
@@ -132,7 +132,9 @@ impl Routes {
             let admitted = Call::admit(&app, access, path, request).await.and_then(|call| {
                 if unknown == UnknownParameters::Rejected {
                     let known = doc.parameters.iter().filter(|parameter| parameter.place == ParameterPlace::Query);
-                    reject_unknown_parameters(call.query_string(), known.map(|parameter| parameter.name))?;
+                    let known =
+                        known.map(|parameter| KnownParameter { name: parameter.name, repeats: parameter.repeats });
+                    check_parameters(call.query_string(), known)?;
                 }
                 Ok(call)
             });

@@ -109,6 +109,8 @@ pub struct Parameter {
     pub description: &'static str,
     pub kind: ParameterKind,
     pub place: ParameterPlace,
+    /// True if a request may contain the parameter several times.
+    pub repeats: bool,
 }
 
 /// The part of a request that contains a parameter. Parameters of the path are required; all others are optional.
@@ -136,15 +138,21 @@ pub enum ParameterKind {
 
 impl Parameter {
     pub(crate) const fn query(name: &'static str, kind: ParameterKind, description: &'static str) -> Self {
-        Parameter { name, description, kind, place: ParameterPlace::Query }
+        let repeats = matches!(kind, ParameterKind::Members);
+        Parameter { name, description, kind, place: ParameterPlace::Query, repeats }
     }
 
     pub(crate) const fn header(name: &'static str, kind: ParameterKind, description: &'static str) -> Self {
-        Parameter { name, description, kind, place: ParameterPlace::Header }
+        Parameter { name, description, kind, place: ParameterPlace::Header, repeats: false }
     }
 
     pub(crate) const fn path(name: &'static str, description: &'static str) -> Self {
-        Parameter { name, description, kind: ParameterKind::String, place: ParameterPlace::Path }
+        Parameter { name, description, kind: ParameterKind::String, place: ParameterPlace::Path, repeats: false }
+    }
+
+    /// Returns the parameter as one that a request may contain several times.
+    pub(crate) const fn repeated(self) -> Self {
+        Parameter { repeats: true, ..self }
     }
 
     pub(super) fn to_json(&self, components: &mut Components) -> Json {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use terrane_app::ports::warehouse::{RefusalCause, WarehouseError, WarehouseErrorKind};
 
+use super::storage::READABLE;
+
 /// The warehouse's type in a project file, and its dialect's name.
 pub(super) const NAME: &str = "duckdb";
 
@@ -12,6 +14,8 @@ pub(super) const NAME: &str = "duckdb";
 pub enum OpenError {
     #[error("DuckDB database {path} did not open: {message}")]
     Database { path: String, message: String },
+    #[error("DuckDB database {path} has storage version {version}, which is newer than this program")]
+    NewerStorage { path: String, version: u64 },
     #[error("DuckDB setting `{setting}`: {message}")]
     Setting { setting: &'static str, message: String },
     #[error("`warehouse.init[{index}]` failed: {message}\n  in: {statement}")]
@@ -22,6 +26,19 @@ pub enum OpenError {
     Catalog { message: String },
     #[error("folder {path} cannot be read: {message}")]
     Folder { path: PathBuf, message: String },
+}
+
+impl OpenError {
+    /// Returns an action that fits the error itself. For the other errors, it depends on the settings.
+    pub fn hint(&self) -> Option<String> {
+        let OpenError::NewerStorage { .. } = self else { return None };
+        let (first, last) = (READABLE.start(), READABLE.end());
+        Some(format!(
+            "A newer DuckDB wrote the file. This program reads the storage versions {first} to {last}, up to that of DuckDB 1.5. \
+             Copy the database with that DuckDB: `ATTACH 'copy.duckdb' AS copy (STORAGE_VERSION 'v1.5.0')` and \
+             `COPY FROM DATABASE name TO copy`."
+        ))
+    }
 }
 
 /// Classifies an error of DuckDB by the first word of its message.

@@ -19,6 +19,7 @@ use terrane_app::ports::rollup_tables::RollupPlace;
 use terrane_compiler::project::may_read_files;
 
 use super::error::OpenError;
+use super::storage;
 use crate::built::quoted as quoted_name;
 use crate::file_versions::FileVersions;
 
@@ -165,7 +166,10 @@ fn connect(settings: &DuckDbSettings) -> Result<Connection, OpenError> {
         Some(path) => {
             let mode = if reads_only(settings) { AccessMode::ReadOnly } else { AccessMode::Automatic };
             config = config.access_mode(mode).map_err(failed)?;
-            Connection::open_with_flags(path, config).map_err(failed)
+            Connection::open_with_flags(path, config).map_err(|error| match storage::newer_version(path) {
+                Some(version) => OpenError::NewerStorage { path: shown.clone(), version },
+                None => failed(error),
+            })
         }
     }
 }

@@ -51,6 +51,34 @@ fn broken_yaml_in_the_project_file_is_reported_once() {
 }
 
 #[test]
+fn broken_yaml_hides_no_problem_of_other_files() {
+    let cube = "cubes:\n  - name: c\n    sql_table: no_such_table\n    measures: [{name: m, type: summ, sql: x}]\n";
+    let settings = "name: a\nwarehouse: {type: postgres\nquery: {timeout: soon}\nvars: {a: 1}\n";
+    let metrics =
+        "metrics:\n  - {name: m, type: simple, expression: c.cuont}\n  - {name: n, type: simple, expression: d.e}\n";
+    let project = Scratch::empty().with("service_project.yml", settings).with("cubes/c.yml", cube);
+    let project = project.with("cubes/d.yml", "cubes:\n  - {name: d, sql_table: [}\n").with("metrics/m.yml", metrics);
+    let project = project.with("tests/t.yml", "tests:\n  - {name: t, qury: {measures: [c.m]}}\n");
+    let output = run("check", project.path(), &["--json"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    let json: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let problems = json["problems"].as_array().unwrap().iter().filter(|problem| problem["severity"] == "error");
+    let mut found: Vec<(&str, u64, &str)> = problems
+        .map(|p| (p["file"].as_str().unwrap(), p["line"].as_u64().unwrap(), p["code"].as_str().unwrap()))
+        .collect();
+    found.sort_unstable();
+    let expected = [
+        ("cubes/c.yml", 4, "unknown-value"),
+        ("cubes/d.yml", 2, "yaml-syntax"),
+        ("metrics/m.yml", 2, "unknown-member"),
+        ("service_project.yml", 2, "yaml-syntax"),
+        ("service_project.yml", 3, "wrong-value"),
+        ("tests/t.yml", 2, "unknown-key"),
+    ];
+    assert_eq!(found, expected, "{}", output.stdout);
+}
+
+#[test]
 fn unknown_key_names_the_nearest() {
     let project = Scratch::project().with("service_project.yml", "name: a\nserver:\n  prot: 80\nwarehuose: {}\n");
     let output = run("check", project.path(), &[]);

@@ -193,3 +193,16 @@ fn folder_without_a_model_is_reported() {
     assert_eq!(output.code, Some(1), "{printed}");
     assert!(printed.contains("no cube could be imported") && printed.contains("Old.js:1:6"), "{printed}");
 }
+
+#[test]
+fn syntax_errors_are_reported_for_a_folder_without_another_file() {
+    let place = Scratch::empty()
+        .with("a.yml", "cubes:\n  - name: a\n   sql_table: x\n")
+        .with("b.js", "cube('b', {\n  joins { }\n});\n");
+    let output = Program::new(BINARY, &["import", "cube"], place.path()).run().unwrap();
+    let printed = format!("{}{}", output.stdout, output.stderr);
+    assert_eq!(output.code, Some(1), "{printed}");
+    for place in ["a.yml:3:4", "b.js:2:9", "no cube could be imported; 2 findings"] {
+        assert!(printed.contains(place), "{place}: {printed}");
+    }
+}

@@ -234,6 +234,8 @@ fn writer_refreshes_partitions_and_cancels_builds() {
     assert_eq!(built_at(&after, 0), built_at(&before, 0));
     assert_ne!(built_at(&after, 1), built_at(&before, 1));
     assert_eq!(built_at(&after, 2), built_at(&before, 2));
+    let quarter = refresh(Some(&writer), json!({"cube": "orders", "name": "daily", "partitions": ["2026-Q1"]}));
+    assert_eq!(quarter.status, 202, "{}", quarter.body);
     for (body, code, field) in [
         (json!({"cube": "ordrs"}), 404, Value::Null),
         (json!({"cube": "orders", "name": "weekly"}), 404, Value::Null),

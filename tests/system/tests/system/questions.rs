@@ -8,7 +8,7 @@
 use serde_json::Value;
 use terrane_system_tests::{FLIGHTS, path};
 
-use crate::run;
+use crate::{program, run};
 
 /// Returns the number of questions, of right ones and of wrong ones, and the whole report.
 fn figures(suite: &str) -> (usize, usize, usize, String) {
@@ -47,4 +47,36 @@ fn relative_times_after_the_newest_data_are_noted() {
     let meanings: Vec<&str> =
         answer["interpretation"].as_array().unwrap().iter().filter_map(|part| part["meaning"].as_str()).collect();
     assert!(meanings.contains(&"the time last month, but the newest data is of 2013-12-31"), "{meanings:?}");
+}
+
+#[test]
+fn rows_of_a_question_are_printed() {
+    let output = run("ask", &path(FLIGHTS), &["top 3 carriers by flights in 2013-02", "--run"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let rows: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    assert_eq!(rows.as_array().unwrap().len(), 3, "{rows}");
+    assert_eq!(rows[0], serde_json::json!({"flights.carrier": "UA", "flights.count": 4346}));
+    assert!(output.stderr.contains("flights.carrier"), "the meaning is on standard error: {}", output.stderr);
+    let output = run("ask", &path(FLIGHTS), &["top 3 carriers by flights in 2013-02", "--run", "--json"]);
+    let answer: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    assert_eq!(answer["result"]["data"][0]["flights.count"], 4346, "{answer}");
+    let unclear = run("ask", &path(FLIGHTS), &["flights by colour", "--run"]);
+    assert_eq!(unclear.code, Some(1), "{unclear:?}");
+    assert!(unclear.stdout.contains("the question is unclear"), "{}", unclear.stdout);
+}
+
+#[test]
+fn missing_question_is_reported_with_an_example() {
+    let output = run("ask", &path(FLIGHTS), &[]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(output.stderr.contains("missing question") && output.stderr.contains("hint: Write one"), "{output:?}");
+}
+
+#[test]
+fn questions_are_read_line_by_line() {
+    let questions = "flights by carrier\n\nflights by colour\nexit\nflights\n";
+    let output = program("ask", &path(FLIGHTS)).input(questions).run().unwrap();
+    assert_eq!(output.code, Some(1), "the second question is unclear: {output:?}");
+    assert_eq!(output.stdout.matches("\"measures\"").count(), 1, "{}", output.stdout);
+    assert_eq!(output.stdout.matches("the question is unclear").count(), 1, "{}", output.stdout);
 }

@@ -1,8 +1,8 @@
 //! Finds the mistake that made the YAML parser stop.
 //!
 //! In: the text of a file, and the line where the parser stopped. Out: the [`SyntaxMistake`] at its own place, which
-//! may be far above: for a quote that is never closed the parser stops at the end of the file. Not here: a second
-//! parser. The lines are searched one by one for common mistakes; for all others the parser's message is shown.
+//! may be far above: for a quote that is never closed the parser stops at the end of the file; and the entries of the
+//! file, which can be parsed one by one. Not here: a second parser. The lines are searched one by one for common mistakes; for all others the parser's message is shown.
 
 use std::ops::Range;
 
@@ -32,6 +32,21 @@ pub(super) fn find_mistake(text: &str, line: usize) -> Option<SyntaxMistake> {
         at += full_line.len();
     }
     None
+}
+
+/// Returns the entries of the mapping at the top of a file: each begins with a key in the first column.
+pub(super) fn entries(text: &str) -> Vec<Range<usize>> {
+    let is_key = |line: &str| line.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '"' | '\''));
+    let mut starts = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if is_key(line) {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    let ends = starts.iter().copied().skip(1).chain([text.len()]);
+    starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
 }
 
 #[derive(Clone, Copy, PartialEq)]

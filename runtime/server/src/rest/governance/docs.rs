@@ -302,7 +302,7 @@ pub(super) static SEARCH_ARTIFACTS: Doc = Doc {
     summary: "Search artifacts by words, tags and certification, best match first; without parameters, list all artifacts",
     parameters: &[
         Parameter::query("query", ParameterKind::String, "words to find in ids, titles, descriptions, tags and terms"),
-        Parameter::query("tags", ParameterKind::String, "tags that the artifact has, separated by commas"),
+        Parameter::query("tags", ParameterKind::String, "tags that the artifact has, separated by commas").repeated(),
         Parameter::query(
             "certification_status",
             ParameterKind::String,
@@ -325,7 +325,7 @@ pub(super) static CATALOG: Doc = Doc {
     parameters: &[
         Parameter::query("type", ParameterKind::String, "`cube`, `measure`, `dimension`, `metric` or `model`"),
         Parameter::query("cube", ParameterKind::String, "a cube, which selects the cube and its members"),
-        Parameter::query("tag", ParameterKind::String, "a tag that the artifact has; may be repeated"),
+        Parameter::query("tag", ParameterKind::String, "a tag that the artifact has; may be repeated").repeated(),
         Parameter::query(
             "certification",
             ParameterKind::String,

@@ -55,6 +55,9 @@ pub enum DaxError {
     Problems(Vec<Problem>),
     #[error("the result has more than {limit} rows")]
     TooManyRows { limit: u64 },
+    /// A table that the result is computed from is too large.
+    #[error("a table of the query has more than {limit} rows")]
+    TooManyRowsRead { limit: u64 },
     #[error(transparent)]
     Run(#[from] QueryRunError),
     #[error("the evaluation needs more than {limit} bytes of rows")]
@@ -127,16 +130,18 @@ pub async fn execute_with(
     let session = queries.session(&context);
     let evaluations = evaluations(&session, &context, text)?;
     let mut answer = answer(&session, &context, Request { text, parameters, evaluation: 0 }).await?;
+    session.check_result(answer.rows)?;
     if evaluations > 1 {
         answer.warnings.insert(0, "only the first EVALUATE is evaluated".to_owned());
     }
     Ok(answer)
 }
 
-/// Runs every `EVALUATE` of a query, one after the other. All results together have at most [`MAX_ROWS`] rows.
+/// Runs every `EVALUATE` of a query, one after the other. All results together have at most [`MAX_ROWS`] rows, and at
+/// most the rows that the caller's guardrails allow.
 ///
 /// # Errors
-/// [`DaxError`] of the first `EVALUATE` that fails, or [`DaxError::TooManyRows`].
+/// [`DaxError`] of the first `EVALUATE` that fails, or of too many rows.
 pub async fn execute_all(
     queries: &QueryService,
     context: &RequestContext,
@@ -153,6 +158,7 @@ pub async fn execute_all(
         if rows > MAX_ROWS {
             return Err(DaxError::TooManyRows { limit: MAX_ROWS });
         }
+        session.check_result(rows)?;
         answers.push(answer);
     }
     Ok(answers)
@@ -166,12 +172,21 @@ async fn answer(
     let Plan::Semantic(mut plan) = planned(session, context, request)? else {
         return evaluated::execute(session, context, request).await;
     };
-    let limit = (MAX_ROWS + 1).min(session.max_rows());
+    // `TOPN` selects its rows from all rows of the query, so the guardrail applies to the selected rows only.
+    let is_intermediate = plan.top.is_some();
+    let limit = rows_to_read(session, is_intermediate);
     plan.query.limit = Some(limit);
-    let answer = async { session.prepare(&plan.query).await?.run().await }.await?;
+    let answer = async {
+        let prepared = session.prepare(&plan.query).await?;
+        if is_intermediate { prepared.as_intermediate().run().await } else { prepared.run().await }
+    };
+    let answer = answer.await?;
     // A policy may have cut the rows off below `limit`. Then the first rows of `TOPN` may be missing.
     let is_cut = answer.truncated != Some(false);
-    if is_cut && (answer.returned_rows >= limit || plan.top.is_some()) {
+    if is_cut && is_intermediate {
+        return Err(DaxError::TooManyRowsRead { limit: answer.returned_rows.min(MAX_ROWS) });
+    }
+    if is_cut && answer.returned_rows >= limit {
         return Err(too_many_rows(session, limit, answer.returned_rows));
     }
     let snapshot = session.shared_snapshot();
@@ -190,8 +205,14 @@ pub async fn inline_sql(queries: &QueryService, context: &RequestContext, text: 
     let Plan::Semantic(mut plan) = planned(&session, &context, request)? else {
         return evaluated::statements(&session, &context, request).await;
     };
-    plan.query.limit = Some((MAX_ROWS + 1).min(session.max_rows()));
+    plan.query.limit = Some(rows_to_read(&session, plan.top.is_some()));
     Ok(async { session.prepare(&plan.query).await?.inline_sql().await }.await?)
+}
+
+/// Returns the number of rows to read of a query. `is_intermediate` is true if the result is computed from its rows.
+fn rows_to_read(session: &QuerySession<'_>, is_intermediate: bool) -> u64 {
+    let most = if is_intermediate { session.max_rows_read() } else { session.max_rows() };
+    most.min(MAX_ROWS + 1)
 }
 
 /// Returns the error for rows that are cut off at `limit`.

@@ -52,7 +52,7 @@ pub mod size;
 mod time;
 mod value;
 
-pub use error::{Code, ErrorBody};
+pub use error::{Code, ErrorBody, QueryForm};
 pub use fields::FieldError;
 pub use project::Audience;
 pub use rows::{RowEncoder, RowsError};

@@ -46,6 +46,8 @@ pub struct Prepared<'q> {
     pub(super) authorization: Authorization<'q>,
     pub(super) recorder: QueryRecorder,
     pub(super) cache: CacheControl,
+    /// True if a result is computed from the rows. The guardrail of returned rows then applies to that result.
+    pub(super) is_intermediate: bool,
     /// The environment without pre-aggregations; set after a table could not be read.
     pub(super) rows_only: Option<Box<Environment>>,
 }
@@ -88,6 +90,13 @@ impl Prepared<'_> {
     #[must_use]
     pub fn with_cache(self, cache: CacheControl) -> Self {
         Prepared { cache, ..self }
+    }
+
+    /// Marks the rows as rows from which a result is computed, so that the guardrail of returned rows does not apply to
+    /// them.
+    #[must_use]
+    pub fn as_intermediate(self) -> Self {
+        Prepared { is_intermediate: true, ..self }
     }
 
     /// Returns the statement that [`Prepared::run`] would run. Nothing is executed.
@@ -300,10 +309,10 @@ impl Prepared<'_> {
     fn exceeded_by(&self, sql: &CompiledSql) -> Result<Vec<GuardrailExceeded>, QueryRunError> {
         let QuerySession { snapshot, context, environment, guardrails, .. } = self.session;
         // An answer without dimensions has one row, so the limit of rows does not apply.
-        let has_groups = sql.columns.iter().any(|column| !column.is_measure);
+        let is_limited = !self.is_intermediate && sql.columns.iter().any(|column| !column.is_measure);
         let most_rows = sql.most_rows.into_iter().chain(sql.limit).min();
         let mut exceeded = Vec::new();
-        exceeded.extend(has_groups.then(|| guardrails.check_rows(most_rows).err()).flatten());
+        exceeded.extend(is_limited.then(|| guardrails.check_rows(most_rows).err()).flatten());
         if guardrails.require_time_filter || guardrails.require_partition_filter {
             let inspection = inspect(&snapshot.model, self.query, &context.caller, environment)?;
             let facts = inspection.facts();

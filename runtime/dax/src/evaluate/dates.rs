@@ -8,14 +8,16 @@ use std::rc::Rc;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span, ToSpan as _};
 use terrane_compiler::model::DimensionId;
+use terrane_compiler::query::Filter;
+use terrane_compiler::types::Operator;
 
-use super::context::FilterContext;
+use super::context::{Allowed, FilterContext, Restriction};
 use super::environment::Environment;
 use super::operators::{to_number, to_text};
 use super::rows::Rows;
-use super::walk::Need;
+use super::walk::{Need, Node};
 use super::{Datum, Evaluator, Result, invalid_value, not_supported};
-use crate::bound::{Table, TableKind};
+use crate::bound::{Scalar, Table, TableKind};
 use crate::functions::Operation;
 use crate::place::Place;
 
@@ -25,6 +27,10 @@ impl<'q> Evaluator<'q> {
             return Err(not_supported("a table of dates", table.place));
         };
         let place = table.place;
+        if function.operation == Operation::DatesBetween {
+            let dates = self.dates_between(*column, arguments, environment, place)?;
+            return Ok(rows_of(table, dates));
+        }
         let everywhere = FilterContext::new(self.filter_list(Vec::new()));
         let all = self.moments(*column, &everywhere, place);
         let current = match dates {
@@ -43,12 +49,6 @@ impl<'q> Evaluator<'q> {
             _ => Ok(Datum::Blank),
         };
         let found: Vec<DateTime> = match function.operation {
-            Operation::DatesBetween => {
-                let (start, end) = (argument(0)?, argument(1)?);
-                let bound = |value: &Datum| if value.is_blank() { None } else { value.moment() };
-                let (start, end) = (bound(&start), bound(&end));
-                all.into_iter().filter(|moment| is_between(*moment, start, end)).collect()
-            }
             Operation::DatesYtd => {
                 let end = to_text(&argument(0)?, place)?;
                 let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
@@ -71,8 +71,64 @@ impl<'q> Evaluator<'q> {
             }
             _ => return Err(not_supported(function.name, place)),
         };
-        let rows = found.into_iter().map(|date| Rc::from([Datum::of_moment(date)])).collect();
-        Ok(Rc::new(Rows::new(&table.columns, rows)))
+        Ok(rows_of(table, found))
+    }
+
+    /// Returns the dates of a column in a range. If the range is the same for all rows, only its dates are read, so that
+    /// the query has the same bounds on time.
+    fn dates_between(
+        &self,
+        column: DimensionId,
+        arguments: &'q [Option<Scalar>],
+        environment: &Environment,
+        place: Place,
+    ) -> Result<Vec<DateTime>> {
+        let bound = |argument: Option<&'q Option<Scalar>>| match argument {
+            Some(Some(scalar)) => {
+                let value = self.scalar(scalar, environment)?;
+                Ok(if value.is_blank() { None } else { value.moment() })
+            }
+            _ => Ok(None),
+        };
+        let (start, end) = (bound(arguments.first()), bound(arguments.get(1)));
+        let (start, end) = (start?, end?);
+        let is_read_in_range = self.is_fixed(arguments, environment) && self.access.mask(column).is_none();
+        let filters = if is_read_in_range { self.range(column, start, end, place)? } else { Vec::new() };
+        let all = self.moments(column, &FilterContext::new(self.filter_list(filters)), place)?;
+        Ok(all.into_iter().filter(|moment| is_between(*moment, start, end)).collect())
+    }
+
+    /// Returns whether arguments have the same values for all rows.
+    fn is_fixed(&self, arguments: &'q [Option<Scalar>], environment: &Environment) -> bool {
+        let outside = environment.frames.len() as u32;
+        let is_constant = |scalar: &'q Scalar| {
+            let scan = self.scan(Node::Scalar(scalar), outside);
+            !scan.is_open && !scan.has_aggregates
+        };
+        let has_rows = environment.has_rows() || !environment.context.pins.is_empty();
+        !has_rows || arguments.iter().flatten().all(is_constant)
+    }
+
+    /// Returns the filter that a column is in a range. An end without a time of day includes its whole day.
+    fn range(
+        &self,
+        column: DimensionId,
+        start: Option<DateTime>,
+        end: Option<DateTime>,
+        place: Place,
+    ) -> Result<Vec<Rc<Restriction>>> {
+        let test = |operator, moment| self.test(column, operator, vec![Datum::of_moment(moment)], place);
+        let day_after = end.filter(|end| end.time() == Time::midnight()).and_then(|end| end.tomorrow().ok());
+        let end = match day_after {
+            Some(next) => Some((Operator::Lt, next)),
+            None => end.map(|end| (Operator::Lte, end)),
+        };
+        let bounds = start.map(|start| (Operator::Gte, start)).into_iter().chain(end);
+        let bounds = bounds.map(|(operator, moment)| test(operator, moment)).collect::<Result<Vec<_>>>()?;
+        if bounds.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Rc::new(Restriction::of_columns(vec![column], Allowed::Condition(Filter::And(bounds))))])
     }
 
     /// Returns the dates of a column in a filter context, without BLANK.
@@ -83,7 +139,12 @@ impl<'q> Evaluator<'q> {
 }
 
 fn empty(table: &Table) -> Rc<Rows> {
-    Rc::new(Rows::new(&table.columns, Vec::new()))
+    rows_of(table, Vec::new())
+}
+
+fn rows_of(table: &Table, dates: Vec<DateTime>) -> Rc<Rows> {
+    let rows = dates.into_iter().map(|date| Rc::from([Datum::of_moment(date)])).collect();
+    Rc::new(Rows::new(&table.columns, rows))
 }
 
 fn span(number: i64, unit: Option<&str>, place: Place) -> Result<Span> {

@@ -119,6 +119,12 @@ impl<'q> Binder<'q> {
                 all.iter().filter(is_left).cloned().collect()
             }
         };
+        let columns: Arc<[TableColumn]> = columns;
+        if columns.is_empty() && function.operation == Operation::AllExcept {
+            let suggestion = "Leave out at least one column of the table.";
+            self.problem(ProblemKind::Replaceable { construct: "ALLEXCEPT of all columns", suggestion }, place);
+            return None;
+        }
         Some(Table { kind: TableKind::All { function, of }, columns, place })
     }
 

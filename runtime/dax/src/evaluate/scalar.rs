@@ -10,7 +10,7 @@ use super::aggregate::count;
 use super::environment::{Binding, Environment, Value};
 use super::operators::{arithmetic, compare, negate, to_boolean, to_text, typed};
 use super::walk::{Need, Node, Scan};
-use super::{Datum, Evaluator, Halt, Result, collected, invalid_value, not_supported};
+use super::{Datum, Evaluator, Result, collected, invalid_value, not_supported};
 use crate::bound::{BoundExpression, MeasureSource, Scalar, ScalarKind, Table, TableKind, VariableId};
 use crate::functions::{Function, Operation};
 use crate::place::Place;
@@ -244,13 +244,5 @@ impl<'q> Evaluator<'q> {
         let made = make()?;
         self.tables.borrow_mut().insert(key, Rc::clone(&made));
         Ok(made)
-    }
-
-    /// Returns a result, or the value of `on_error` if the result is an error that IFERROR detects.
-    pub(super) fn or_error(&self, result: Result<Datum>, on_error: impl FnOnce() -> Result<Datum>) -> Result<Datum> {
-        match result {
-            Err(Halt::Value { .. }) => on_error(),
-            other => other,
-        }
     }
 }

@@ -153,6 +153,20 @@ pub(super) const ANSWERS: &[(&str, &str)] = &[
     ("EVALUATE UNION({1, 2}, {2, 3}) ORDER BY [Value]", "[[1], [2], [2], [3]]"),
     ("EVALUATE EXCEPT({1, 2, 3}, {2}) ORDER BY [Value]", "[[1], [3]]"),
     ("EVALUATE VALUES(orders[id]) ORDER BY orders[id] START AT 5", "[[5], [6]]"),
+    // IFERROR detects failed conversions, and divisions by 0, whose results are infinite or undefined.
+    (
+        "EVALUATE {(IFERROR(INT(\"abc\"), -1), IFERROR(1 / 0, -2), IFERROR(0 / 0, -3), ISERROR(1 / 0), ISERROR(4 / 2), \
+         IFERROR(4 / 2, -4))}",
+        "[[-1, -2, -3, true, false, 2.0]]",
+    ),
+    // Dates become ISO 8601 strings. COUNTBLANK counts BLANK, and not empty strings.
+    ("EVALUATE {(\"d\" & DATE(2024, 1, 31), COUNTBLANK(orders[status]))}", r#"[["d2024-01-31", 1]]"#),
+    // ALLEXCEPT with a table keeps the filters of all columns of the table.
+    (
+        "EVALUATE CALCULATETABLE(ADDCOLUMNS(VALUES(customers[region]), \"r\", CALCULATE([revenue], \
+         ALLEXCEPT(orders, customers))), orders[status] = \"paid\") ORDER BY customers[region]",
+        r#"[[null, 4.0], ["APAC", null], ["EU", 5.0], ["US", 30.5]]"#,
+    ),
     // Time.
     ("EVALUATE {TOTALYTD([revenue], orders[day])}", "[[42.5]]"),
     ("EVALUATE {CALCULATE([revenue], PREVIOUSYEAR(orders[day]))}", "[[null]]"),

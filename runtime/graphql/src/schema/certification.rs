@@ -105,7 +105,7 @@ pub(crate) async fn list(
     context: &Context<'_>,
     status: Option<CertificationStatus>,
     artifact_type: Option<ArtifactType>,
-    slice: (Option<u32>, Option<u32>),
+    slice: (Option<i64>, Option<i64>),
 ) -> Result<CertificationPage, Failure> {
     let state = state(context);
     state.count_items(0)?;

@@ -53,7 +53,7 @@ pub(crate) struct HistoryArguments {
     pub(crate) artifact_id: Option<String>,
     pub(crate) term_id: Option<ID>,
     pub(crate) before: Option<String>,
-    pub(crate) limit: Option<u32>,
+    pub(crate) limit: Option<i64>,
 }
 
 impl HistoryArguments {

@@ -4,8 +4,8 @@
 
 use async_graphql::{Context, SimpleObject};
 use terrane_app::ports::guardrails::GuardrailSubject;
-use terrane_wire::{ErrorBody, QueryForm};
 use terrane_wire::cost as wire;
+use terrane_wire::{ErrorBody, QueryForm};
 
 use super::cost::guardrails;
 use super::inputs::{Question, malformed};

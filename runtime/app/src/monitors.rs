@@ -41,8 +41,7 @@ pub use scoring::ScoredRange;
 pub use task::MonitorTask;
 
 use crate::anomaly::AnomalyService;
-use crate::cron_schedule::CronSchedule;
-pub use crate::cron_schedule::ScheduleError;
+use crate::cron_schedule::{CronSchedule, ScheduleError};
 use crate::domain::{Identity, Precondition, RequestContext, Scope};
 use crate::jobs::{is_own, owner_of};
 use crate::ports::channels::AlertChannels;

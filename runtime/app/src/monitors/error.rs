@@ -49,7 +49,7 @@ pub enum MonitorError {
         /// The measures of the metric that the caller may see.
         measures: Vec<Arc<str>>,
     },
-    #[error(transparent)]
+    #[error("`{field}`: {error}", field = .0.field(), error = .0)]
     Schedule(#[from] ScheduleError),
     #[error("an alert in the state {} cannot be moved by `{}`", state.as_str(), step.as_str())]
     MoveNotAllowed { step: AlertMove, state: AlertState, allowed: Vec<AlertMove> },

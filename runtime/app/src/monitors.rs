@@ -374,6 +374,10 @@ impl MonitorService {
         mut definition: MonitorDefinition,
     ) -> Result<(CronSchedule, MonitorDefinition), MonitorError> {
         check(&definition)?;
+        let schedule = CronSchedule::parse(&definition.schedule, &definition.timezone)?;
+        if schedule.next(self.ports.clock.now()).is_none() {
+            return Err(ScheduleError::Never { text: definition.schedule.to_string() }.into());
+        }
         self.check_channels(&definition)?;
         let detector = self.ports.anomalies.detector(&definition.detector).await?;
         if definition.training_size < detector.min_points {
@@ -382,11 +386,7 @@ impl MonitorService {
         }
         definition.sensitivity.get_or_insert(detector.default_sensitivity);
         self.view(request, &definition).await?;
-        let schedule = CronSchedule::parse(&definition.schedule, &definition.timezone)?;
-        match schedule.next(self.ports.clock.now()) {
-            Some(_) => Ok((schedule, definition)),
-            None => Err(ScheduleError::Never { text: definition.schedule.to_string() }.into()),
-        }
+        Ok((schedule, definition))
     }
 
     /// Returns 128 random bits as a string.

@@ -378,7 +378,7 @@ impl MonitorService {
         if schedule.next(self.ports.clock.now()).is_none() {
             return Err(ScheduleError::Never { text: definition.schedule.to_string() }.into());
         }
-        self.check_channels(&definition)?;
+        self.check_channels(&definition).await?;
         let detector = self.ports.anomalies.detector(&definition.detector).await?;
         if definition.training_size < detector.min_points {
             let problem = format!("must be at least {} for the detector `{}`", detector.min_points, detector.kind);

@@ -174,7 +174,8 @@ impl MonitorService {
         request: &RequestContext,
         id: &str,
     ) -> Result<Monitor, MonitorError> {
-        let monitor = self.ports.records.monitor(id).await?.ok_or(MonitorError::Unknown)?;
+        let mut monitor = self.ports.records.monitor(id).await?.ok_or(MonitorError::Unknown)?;
+        self.complete(std::slice::from_mut(&mut monitor)).await;
         match self.is_visible(identity, &self.view_reader(request), &monitor).await {
             true => Ok(shown(monitor, identity, request)),
             false => Err(MonitorError::Unknown),
@@ -387,6 +388,20 @@ impl MonitorService {
         definition.sensitivity.get_or_insert(detector.default_sensitivity);
         self.view(request, &definition).await?;
         Ok((schedule, definition))
+    }
+
+    /// Sets the sensitivity of monitors that were stored without one to the default of their detector, which their rounds
+    /// use.
+    async fn complete(&self, monitors: &mut [Monitor]) {
+        let mut incomplete = monitors.iter_mut().filter(|monitor| monitor.definition.sensitivity.is_none()).peekable();
+        if incomplete.peek().is_none() {
+            return;
+        }
+        let kinds = self.ports.anomalies.kinds().await.kinds;
+        for Monitor { definition, .. } in incomplete {
+            let kind = kinds.iter().find(|kind| kind.kind == definition.detector);
+            definition.sensitivity = kind.map(|kind| kind.default_sensitivity);
+        }
     }
 
     /// Returns 128 random bits as a string.

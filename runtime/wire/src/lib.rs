@@ -99,6 +99,7 @@ mod tests {
         ("ArtifactMetadataPatch", schema::of::<governance::ArtifactMetadataPatch>(), governance::request::METADATA),
         ("GovernanceBulk", schema::of::<governance::bulk::GovernanceBulk>(), governance::bulk::BULK),
         ("BulkOperation", schema::of::<governance::bulk::BulkOperation>(), governance::bulk::OPERATION),
+        ("GovernanceRecords", schema::of::<governance::transfer::GovernanceRecords>(), governance::records::FILE),
         ("ProjectLoad", schema::of::<project::ProjectLoad>(), project::LOAD),
         ("ProjectCompile", schema::of::<project::ProjectCompile>(), project::COMPILE),
         ("LineageImpact", schema::of::<lineage::LineageImpact>(), lineage::IMPACT),

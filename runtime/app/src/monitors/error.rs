@@ -32,6 +32,8 @@ pub enum MonitorError {
     NotOwner,
     #[error("`{field}` {problem}")]
     Invalid { field: &'static str, problem: String },
+    #[error("`dimensions` must not name `{dimension}`, which is masked for the owner of the monitor")]
+    MaskedDimension { dimension: Arc<str> },
     #[error("`{field}`: {error}")]
     Channel { field: String, error: ChannelError },
     #[error("the channel is paused; try again in some seconds")]

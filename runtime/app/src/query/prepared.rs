@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use terrane_compiler::Environment;
 use terrane_compiler::explanation::{Explanation, explain};
 use terrane_compiler::governance::inspect;
+use terrane_compiler::model::Member;
 use terrane_compiler::query::{FactMatch, PreAggregations, SemanticQuery};
 use terrane_compiler::sql::{CompiledSql, MAX_WHOLE_ROWS, ResultColumn};
 use terrane_compiler::{Access, compile, compile_count, compile_inline, compile_totals};
@@ -149,6 +150,16 @@ impl Prepared<'_> {
             without_time_bound: inspection.facts().without_time_bound.to_vec(),
             has_policies: self.has_policies(),
         })
+    }
+
+    /// Returns whether policies or hooks mask a dimension, by its name `cube.dimension`.
+    pub(crate) fn masks(&self, dimension: &str) -> bool {
+        let model = &self.session.snapshot.model;
+        let named = dimension.split_once('.').and_then(|(cube, name)| model.cube_named(cube)?.member(name));
+        match named {
+            Some(Member::Dimension(id)) => self.authorization.authorized.access().mask(id).is_some(),
+            _ => false,
+        }
     }
 
     /// Returns whether policies or hooks hide something from the caller.

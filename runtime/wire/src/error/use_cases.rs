@@ -310,6 +310,9 @@ impl ErrorBody {
                 ErrorBody::new(Code::InvalidQuery, message).detail("hint", hint).detail("measures", measures)
             }
             MonitorError::Invalid { field, .. } => ErrorBody::new(Code::InvalidQuery, message).detail("field", field),
+            MonitorError::MaskedDimension { .. } => {
+                ErrorBody::new(Code::InvalidQuery, message).detail("field", "dimensions")
+            }
             MonitorError::Schedule(error) => ErrorBody::new(Code::InvalidQuery, message).detail("field", error.field()),
             MonitorError::MoveNotAllowed { state, allowed, .. } => {
                 let allowed: Vec<&str> = allowed.iter().map(|step| step.as_str()).collect();

@@ -172,22 +172,19 @@ async fn answer(
     let Plan::Semantic(mut plan) = planned(session, context, request)? else {
         return evaluated::execute(session, context, request).await;
     };
-    // `TOPN` selects its rows from all rows of the query, so the guardrail applies to the selected rows only.
-    let is_intermediate = plan.top.is_some();
-    let limit = rows_to_read(session, is_intermediate);
+    let limit = rows_of_plan(session, &plan);
     plan.query.limit = Some(limit);
-    let answer = async {
-        let prepared = session.prepare(&plan.query).await?;
-        if is_intermediate { prepared.as_intermediate().run().await } else { prepared.run().await }
-    };
-    let answer = answer.await?;
+    // The guardrail of returned rows applies to the result, which is checked when it is complete.
+    let answer = async { session.prepare(&plan.query).await?.as_intermediate().run().await }.await?;
     // A policy may have cut the rows off below `limit`. Then the first rows of `TOPN` may be missing.
     let is_cut = answer.truncated != Some(false);
-    if is_cut && is_intermediate {
-        return Err(DaxError::TooManyRowsRead { limit: answer.returned_rows.min(MAX_ROWS) });
+    let returned = answer.returned_rows;
+    if is_cut && plan.top.is_some() {
+        return Err(DaxError::TooManyRowsRead { limit: returned.min(MAX_ROWS) });
     }
-    if is_cut && answer.returned_rows >= limit {
-        return Err(too_many_rows(session, limit, answer.returned_rows));
+    if is_cut && returned >= limit {
+        session.check_result(returned)?;
+        return Err(DaxError::TooManyRows { limit: returned.min(MAX_ROWS) });
     }
     let snapshot = session.shared_snapshot();
     over_rows(answer.returned_rows, move || finished(&plan, answer, &snapshot.model)).await
@@ -205,22 +202,19 @@ pub async fn inline_sql(queries: &QueryService, context: &RequestContext, text: 
     let Plan::Semantic(mut plan) = planned(&session, &context, request)? else {
         return evaluated::statements(&session, &context, request).await;
     };
-    plan.query.limit = Some(rows_to_read(&session, plan.top.is_some()));
+    plan.query.limit = Some(rows_of_plan(&session, &plan));
     Ok(async { session.prepare(&plan.query).await?.inline_sql().await }.await?)
 }
 
-/// Returns the number of rows to read of a query. `is_intermediate` is true if the result is computed from its rows.
-fn rows_to_read(session: &QuerySession<'_>, is_intermediate: bool) -> u64 {
-    let most = if is_intermediate { session.max_rows_read() } else { session.max_rows() };
-    most.min(MAX_ROWS + 1)
+/// Returns the number of rows to read of a query from whose rows a result is computed: one more than are allowed.
+fn rows_to_read(session: &QuerySession<'_>) -> u64 {
+    session.max_rows_read().min(MAX_ROWS + 1)
 }
 
-/// Returns the error for rows that are cut off at `limit`.
-fn too_many_rows(session: &QuerySession<'_>, limit: u64, returned: u64) -> DaxError {
-    match session.exceeded_rows(limit) {
-        Some(error) => error.into(),
-        None => DaxError::TooManyRows { limit: returned.min(MAX_ROWS) },
-    }
+/// Returns the number of rows to read of a plan. Without `TOPN`, they are the rows of the result.
+fn rows_of_plan(session: &QuerySession<'_>, plan: &SemanticPlan) -> u64 {
+    let returned = session.guardrails().max_rows_returned.filter(|_| plan.top.is_none());
+    rows_to_read(session).min(returned.map_or(u64::MAX, |most| most.saturating_add(1)))
 }
 
 fn dax_context(context: &RequestContext) -> RequestContext {

@@ -246,7 +246,7 @@ async fn fetch(
     progress: &mut Progress,
     with_sql: bool,
 ) -> Result<Answer, DaxError> {
-    let limit = rows_to_read(session, true);
+    let limit = rows_to_read(session);
     let limited = SemanticQuery { limit: Some(limit), ..query.clone() };
     if with_sql {
         let sql = async { session.prepare(&limited).await?.inline_sql().await }.await?;

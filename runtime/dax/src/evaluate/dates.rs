@@ -83,12 +83,10 @@ impl<'q> Evaluator<'q> {
         environment: &Environment,
         place: Place,
     ) -> Result<Vec<DateTime>> {
-        let bound = |argument: Option<&'q Option<Scalar>>| match argument {
-            Some(Some(scalar)) => {
-                let value = self.scalar(scalar, environment)?;
-                Ok(if value.is_blank() { None } else { value.moment() })
-            }
-            _ => Ok(None),
+        let bound = |argument: Option<&'q Option<Scalar>>| -> Result<Option<DateTime>> {
+            let Some(Some(scalar)) = argument else { return Ok(None) };
+            let value = self.scalar(scalar, environment)?;
+            Ok(if value.is_blank() { None } else { value.moment() })
         };
         let (start, end) = (bound(arguments.first()), bound(arguments.get(1)));
         let (start, end) = (start?, end?);

@@ -21,6 +21,9 @@ use crate::bound::{Scalar, Table, TableKind};
 use crate::functions::Operation;
 use crate::place::Place;
 
+/// The largest number of days from the start of a year to one of its days.
+const LONGEST_YEAR: i32 = 367;
+
 impl<'q> Evaluator<'q> {
     pub(super) fn dates(&self, table: &'q Table, environment: &Environment) -> Result<Rc<Rows>> {
         let TableKind::Dates { function, column, dates, arguments, words } = &table.kind else {
@@ -31,8 +34,18 @@ impl<'q> Evaluator<'q> {
             let dates = self.dates_between(*column, arguments, environment, place)?;
             return Ok(rows_of(table, dates));
         }
-        let everywhere = FilterContext::new(self.filter_list(Vec::new()));
-        let all = self.moments(*column, &everywhere, place);
+        let argument = |at: usize| match arguments.get(at) {
+            Some(Some(scalar)) => self.scalar(scalar, environment),
+            _ => Ok(Datum::Blank),
+        };
+        let moved = match function.operation {
+            Operation::SamePeriodLastYear => (-1).years(),
+            Operation::DateAdd => {
+                let number = to_number(&argument(0)?, place)?.trunc() as i64;
+                span(number, words.first().copied(), place)?
+            }
+            _ => Span::new(),
+        };
         let current = match dates {
             Some(table) => self.table(table, environment, &Need::All).map(|rows| {
                 rows.rows.iter().filter_map(|row| row[0].moment().filter(|_| !row[0].is_blank())).collect()
@@ -43,10 +56,16 @@ impl<'q> Evaluator<'q> {
                 self.moments(*column, &inner.context, place)
             }
         };
-        let (all, current): (Vec<DateTime>, Vec<DateTime>) = (all?, current?);
-        let argument = |at: usize| match arguments.get(at) {
-            Some(Some(scalar)) => self.scalar(scalar, environment),
-            _ => Ok(Datum::Blank),
+        let (all, current): (Vec<DateTime>, Vec<DateTime>) = if self.is_filtered(*column, dates.is_some(), environment)
+        {
+            // The filters bound the dates, so that only a part of the column is read.
+            let current: Vec<DateTime> = current?;
+            let Some((from, to)) = reach(function.operation, moved, &current) else { return Ok(empty(table)) };
+            let filters = self.range(*column, Some(from), Some(to), place)?;
+            (self.moments(*column, &FilterContext::new(self.filter_list(filters)), place)?, current)
+        } else {
+            let all = self.moments(*column, &FilterContext::new(self.filter_list(Vec::new())), place);
+            (all?, current?)
         };
         let found: Vec<DateTime> = match function.operation {
             Operation::DatesYtd => {
@@ -64,11 +83,7 @@ impl<'q> Evaluator<'q> {
                 let before = this_year.yesterday().map(|last| start_of_year(last, year_end)).unwrap_or(this_year);
                 all.into_iter().filter(|date| (before..this_year).contains(&date.date())).collect()
             }
-            Operation::SamePeriodLastYear => shifted(&all, &current, (-1).years()),
-            Operation::DateAdd => {
-                let number = to_number(&argument(0)?, place)?.trunc() as i64;
-                shifted(&all, &current, span(number, words.first().copied(), place)?)
-            }
+            Operation::SamePeriodLastYear | Operation::DateAdd => shifted(&all, &current, moved),
             _ => return Err(not_supported(function.name, place)),
         };
         Ok(rows_of(table, found))
@@ -94,6 +109,17 @@ impl<'q> Evaluator<'q> {
         let filters = if is_read_in_range { self.range(column, start, end, place)? } else { Vec::new() };
         let all = self.moments(column, &FilterContext::new(self.filter_list(filters)), place)?;
         Ok(all.into_iter().filter(|moment| is_between(*moment, start, end)).collect())
+    }
+
+    /// Returns whether filters that are the same for all rows restrict a column of dates. `has_dates` is true if the
+    /// dates come from a table.
+    fn is_filtered(&self, column: DimensionId, has_dates: bool, environment: &Environment) -> bool {
+        let context = &environment.context;
+        !has_dates
+            && !environment.has_rows()
+            && context.pins.is_empty()
+            && context.filters.filters.iter().any(|filter| filter.overlaps(&|other| other == column))
+            && self.access.mask(column).is_none()
     }
 
     /// Returns whether arguments have the same values for all rows.
@@ -134,6 +160,22 @@ impl<'q> Evaluator<'q> {
         let values = self.distinct_of(column.cube, &[column], context, place)?;
         Ok(values.iter().filter(|row| !row[0].is_blank()).filter_map(|row| row[0].moment()).collect())
     }
+}
+
+/// Returns the ends of a range that contains the current dates and all dates that a function returns for them; `None` if
+/// there are no current dates.
+fn reach(function: Operation, moved: Span, current: &[DateTime]) -> Option<(DateTime, DateTime)> {
+    let (first, last) = (current.iter().min()?.date(), current.iter().max()?.date());
+    let (from, to) = match function {
+        Operation::DatesYtd => (first.saturating_sub(LONGEST_YEAR.days()), last),
+        Operation::PreviousYear => (first.saturating_sub((2 * LONGEST_YEAR).days()), last),
+        _ => {
+            let (from, to) = (first.min(first.saturating_add(moved)), last.max(last.saturating_add(moved)));
+            // A month may be moved to a longer one.
+            (from.saturating_sub(31.days()), to.saturating_add(31.days()))
+        }
+    };
+    Some((from.to_datetime(Time::midnight()), to.to_datetime(Time::midnight())))
 }
 
 fn empty(table: &Table) -> Rc<Rows> {

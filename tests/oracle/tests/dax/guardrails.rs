@@ -85,6 +85,15 @@ fn conditions_on_dates_are_bounds_on_time() {
                 json!([["paid", 31.5]]),
             ),
             ("EVALUATE {SUMX(FILTER(orders, orders[day] >= DATE(2024, 2, 1)), orders[amount] * 2)}", json!([[24.0]])),
+            (
+                "EVALUATE {CALCULATE(TOTALYTD([revenue], orders[day]), orders[day] >= DATE(2024, 2, 1))}",
+                json!([[42.5]]),
+            ),
+            (
+                "EVALUATE CALCULATETABLE({CALCULATE([revenue], DATEADD(orders[day], -1, MONTH))}, \
+                 DATESBETWEEN(orders[day], dt\"2024-02-01\", dt\"2024-02-29\"))",
+                json!([[30.5]]),
+            ),
         ] {
             assert_rows(served, query, &expected);
         }

@@ -22,13 +22,32 @@ pub struct CronSchedule {
 /// The reason why a schedule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    #[error("`{text}` is not a cron expression of five fields, such as `0 6 * * *` ({problem})")]
+    #[error("`{text}` is not a cron expression of five fields, such as `0 6 * * *`: {problem}")]
     Expression { text: String, problem: String },
-    #[error("the schedule `{text}` never occurs")]
+    #[error("`{text}` never occurs: no month that it names has such a day; an expression that occurs is `0 6 28 2 *`")]
     Never { text: String },
     #[error("unknown time zone `{name}`")]
     Zone { name: String },
 }
+
+impl ScheduleError {
+    /// Returns the name of the field with the invalid value.
+    pub fn field(&self) -> &'static str {
+        match self {
+            ScheduleError::Expression { .. } | ScheduleError::Never { .. } => "schedule",
+            ScheduleError::Zone { .. } => "timezone",
+        }
+    }
+}
+
+/// The five fields of an expression with their values.
+const FIELDS: [(&str, &str); 5] = [
+    ("minute", "0 to 59"),
+    ("hour", "0 to 23"),
+    ("day of the month", "1 to 31 or `L`"),
+    ("month", "1 to 12 or `JAN` to `DEC`"),
+    ("day of the week", "0 to 7 or `SUN` to `SAT`"),
+];
 
 impl CronSchedule {
     /// Reads a schedule.
@@ -63,7 +82,24 @@ fn expression(text: &str) -> Result<Cron, ScheduleError> {
         return Err(invalid(format!("it has more than {MAX_CHARS} characters")));
     }
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-    parser.parse(text).map_err(|error| invalid(error.to_string()))
+    parser.parse(text).map_err(|error| invalid(invalid_field(&parser, text).unwrap_or_else(|| error.to_string())))
+}
+
+/// Describes the first field that is invalid by itself.
+fn invalid_field(parser: &CronParser, text: &str) -> Option<String> {
+    let found: Vec<&str> = text.split_whitespace().collect();
+    if found.len() != FIELDS.len() {
+        let plural = if found.len() == 1 { "" } else { "s" };
+        return Some(format!("it has {} field{plural}", found.len()));
+    }
+    let is_invalid = |at: &usize| {
+        let mut only = ["*"; FIELDS.len()];
+        only[*at] = found[*at];
+        parser.parse(&only.join(" ")).is_err()
+    };
+    let at = (0..FIELDS.len()).find(is_invalid)?;
+    let (name, values) = FIELDS[at];
+    Some(format!("the {name} `{}` is invalid; expected {values}, or `*`", found[at]))
 }
 
 #[cfg(test)]
@@ -142,6 +178,23 @@ mod tests {
         {
             assert!(matches!(error(text, "UTC"), ScheduleError::Expression { .. }), "{text}");
         }
+        let problem = |text: &str| match error(text, "UTC") {
+            ScheduleError::Expression { problem, .. } => problem,
+            other => panic!("{other}"),
+        };
+        for (text, expected) in [
+            ("61 * * * *", "the minute `61` is invalid; expected 0 to 59, or `*`"),
+            ("0 25 * * *", "the hour `25` is invalid; expected 0 to 23, or `*`"),
+            ("0 0 32 * *", "the day of the month `32` is invalid; expected 1 to 31 or `L`, or `*`"),
+            ("0 0 * 13 *", "the month `13` is invalid; expected 1 to 12 or `JAN` to `DEC`, or `*`"),
+            ("0 0 * * 8", "the day of the week `8` is invalid; expected 0 to 7 or `SUN` to `SAT`, or `*`"),
+            ("daily", "it has 1 field"),
+            ("0 0 0 * * *", "it has 6 fields"),
+        ] {
+            assert_eq!(problem(text), expected, "{text}");
+        }
+        assert_eq!(error("61 * * * *", "UTC").field(), "schedule");
+        assert_eq!(error("0 0 * * *", "Mars/Olympus").field(), "timezone");
         assert_eq!(error("0 0 * * *", "Mars/Olympus"), ScheduleError::Zone { name: "Mars/Olympus".to_owned() });
         assert_eq!(CronSchedule::parse("0 0 31 2 *", "UTC").unwrap().next(Timestamp::UNIX_EPOCH), None);
     }

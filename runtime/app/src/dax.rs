@@ -55,6 +55,9 @@ pub enum DaxError {
     Problems(Vec<Problem>),
     #[error("the result has more than {limit} rows")]
     TooManyRows { limit: u64 },
+    /// A table that the result is computed from is too large.
+    #[error("a table of the query has more than {limit} rows")]
+    TooManyRowsRead { limit: u64 },
     #[error(transparent)]
     Run(#[from] QueryRunError),
     #[error("the evaluation needs more than {limit} bytes of rows")]
@@ -127,16 +130,18 @@ pub async fn execute_with(
     let session = queries.session(&context);
     let evaluations = evaluations(&session, &context, text)?;
     let mut answer = answer(&session, &context, Request { text, parameters, evaluation: 0 }).await?;
+    session.check_result(answer.rows)?;
     if evaluations > 1 {
         answer.warnings.insert(0, "only the first EVALUATE is evaluated".to_owned());
     }
     Ok(answer)
 }
 
-/// Runs every `EVALUATE` of a query, one after the other. All results together have at most [`MAX_ROWS`] rows.
+/// Runs every `EVALUATE` of a query, one after the other. All results together have at most [`MAX_ROWS`] rows, and at
+/// most the rows that the caller's guardrails allow.
 ///
 /// # Errors
-/// [`DaxError`] of the first `EVALUATE` that fails, or [`DaxError::TooManyRows`].
+/// [`DaxError`] of the first `EVALUATE` that fails, or of too many rows.
 pub async fn execute_all(
     queries: &QueryService,
     context: &RequestContext,
@@ -153,6 +158,7 @@ pub async fn execute_all(
         if rows > MAX_ROWS {
             return Err(DaxError::TooManyRows { limit: MAX_ROWS });
         }
+        session.check_result(rows)?;
         answers.push(answer);
     }
     Ok(answers)
@@ -166,13 +172,19 @@ async fn answer(
     let Plan::Semantic(mut plan) = planned(session, context, request)? else {
         return evaluated::execute(session, context, request).await;
     };
-    let limit = (MAX_ROWS + 1).min(session.max_rows());
+    let limit = rows_of_plan(session, &plan);
     plan.query.limit = Some(limit);
-    let answer = async { session.prepare(&plan.query).await?.run().await }.await?;
+    // The guardrail of returned rows applies to the result, which is checked when it is complete.
+    let answer = async { session.prepare(&plan.query).await?.as_intermediate().run().await }.await?;
     // A policy may have cut the rows off below `limit`. Then the first rows of `TOPN` may be missing.
     let is_cut = answer.truncated != Some(false);
-    if is_cut && (answer.returned_rows >= limit || plan.top.is_some()) {
-        return Err(too_many_rows(session, limit, answer.returned_rows));
+    let returned = answer.returned_rows;
+    if is_cut && plan.top.is_some() {
+        return Err(DaxError::TooManyRowsRead { limit: returned.min(MAX_ROWS) });
+    }
+    if is_cut && returned >= limit {
+        session.check_result(returned)?;
+        return Err(DaxError::TooManyRows { limit: returned.min(MAX_ROWS) });
     }
     let snapshot = session.shared_snapshot();
     over_rows(answer.returned_rows, move || finished(&plan, answer, &snapshot.model)).await
@@ -190,16 +202,19 @@ pub async fn inline_sql(queries: &QueryService, context: &RequestContext, text: 
     let Plan::Semantic(mut plan) = planned(&session, &context, request)? else {
         return evaluated::statements(&session, &context, request).await;
     };
-    plan.query.limit = Some((MAX_ROWS + 1).min(session.max_rows()));
+    plan.query.limit = Some(rows_of_plan(&session, &plan));
     Ok(async { session.prepare(&plan.query).await?.inline_sql().await }.await?)
 }
 
-/// Returns the error for rows that are cut off at `limit`.
-fn too_many_rows(session: &QuerySession<'_>, limit: u64, returned: u64) -> DaxError {
-    match session.exceeded_rows(limit) {
-        Some(error) => error.into(),
-        None => DaxError::TooManyRows { limit: returned.min(MAX_ROWS) },
-    }
+/// Returns the number of rows to read of a query from whose rows a result is computed: one more than are allowed.
+fn rows_to_read(session: &QuerySession<'_>) -> u64 {
+    session.max_rows_read().min(MAX_ROWS + 1)
+}
+
+/// Returns the number of rows to read of a plan. Without `TOPN`, they are the rows of the result.
+fn rows_of_plan(session: &QuerySession<'_>, plan: &SemanticPlan) -> u64 {
+    let returned = session.guardrails().max_rows_returned.filter(|_| plan.top.is_none());
+    rows_to_read(session).min(returned.map_or(u64::MAX, |most| most.saturating_add(1)))
 }
 
 fn dax_context(context: &RequestContext) -> RequestContext {

@@ -41,8 +41,7 @@ pub use scoring::ScoredRange;
 pub use task::MonitorTask;
 
 use crate::anomaly::AnomalyService;
-use crate::cron_schedule::CronSchedule;
-pub use crate::cron_schedule::ScheduleError;
+use crate::cron_schedule::{CronSchedule, ScheduleError};
 use crate::domain::{Identity, Precondition, RequestContext, Scope};
 use crate::jobs::{is_own, owner_of};
 use crate::ports::channels::AlertChannels;
@@ -176,7 +175,8 @@ impl MonitorService {
         request: &RequestContext,
         id: &str,
     ) -> Result<Monitor, MonitorError> {
-        let monitor = self.ports.records.monitor(id).await?.ok_or(MonitorError::Unknown)?;
+        let mut monitor = self.ports.records.monitor(id).await?.ok_or(MonitorError::Unknown)?;
+        self.complete(std::slice::from_mut(&mut monitor)).await;
         match self.is_visible(identity, &self.view_reader(request), &monitor).await {
             true => Ok(shown(monitor, identity, request)),
             false => Err(MonitorError::Unknown),
@@ -376,7 +376,11 @@ impl MonitorService {
         mut definition: MonitorDefinition,
     ) -> Result<(CronSchedule, MonitorDefinition), MonitorError> {
         check(&definition)?;
-        self.check_channels(&definition)?;
+        let schedule = CronSchedule::parse(&definition.schedule, &definition.timezone)?;
+        if schedule.next(self.ports.clock.now()).is_none() {
+            return Err(ScheduleError::Never { text: definition.schedule.to_string() }.into());
+        }
+        self.check_channels(&definition).await?;
         let detector = self.ports.anomalies.detector(&definition.detector).await?;
         if definition.training_size < detector.min_points {
             let problem = format!("must be at least {} for the detector `{}`", detector.min_points, detector.kind);
@@ -384,10 +388,20 @@ impl MonitorService {
         }
         definition.sensitivity.get_or_insert(detector.default_sensitivity);
         self.view(request, &definition).await?;
-        let schedule = CronSchedule::parse(&definition.schedule, &definition.timezone)?;
-        match schedule.next(self.ports.clock.now()) {
-            Some(_) => Ok((schedule, definition)),
-            None => Err(ScheduleError::Never { text: definition.schedule.to_string() }.into()),
+        Ok((schedule, definition))
+    }
+
+    /// Sets the sensitivity of monitors that were stored without one to the default of their detector, which their rounds
+    /// use.
+    async fn complete(&self, monitors: &mut [Monitor]) {
+        let mut incomplete = monitors.iter_mut().filter(|monitor| monitor.definition.sensitivity.is_none()).peekable();
+        if incomplete.peek().is_none() {
+            return;
+        }
+        let kinds = self.ports.anomalies.kinds().await.kinds;
+        for Monitor { definition, .. } in incomplete {
+            let kind = kinds.iter().find(|kind| kind.kind == definition.detector);
+            definition.sensitivity = kind.map(|kind| kind.default_sensitivity);
         }
     }
 

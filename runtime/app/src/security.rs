@@ -84,7 +84,7 @@ pub enum AuthError {
     TokenExpired { at: Timestamp },
     #[error("the token is not valid: {why}")]
     InvalidToken { why: &'static str },
-    #[error("this server accepts no tokens")]
+    #[error("this server accepts no tokens; API keys start with `trn_`")]
     NoTokens,
     #[error("the user name or the password is wrong")]
     WrongPassword,
@@ -95,6 +95,9 @@ pub enum AuthError {
     #[error("credentials cannot be checked now")]
     Unavailable,
 }
+
+/// The reason why a credential has none of the forms that are accepted.
+const NO_FORM: &str = "it is neither an API key, which starts with `trn_`, nor a JSON Web Token";
 
 impl AuthError {
     /// Returns the name of the reason in the log and the metrics.
@@ -190,6 +193,8 @@ impl Authenticator {
         let tokens = self.ports.tokens.as_ref().ok_or(AuthError::NoTokens)?;
         let verified = tokens.verify(credential.bearer, self.ports.clock.now()).await.map_err(|fault| match fault {
             TokenFault::Expired { at } => AuthError::TokenExpired { at },
+            // A JSON Web Token has parts that are separated by points.
+            TokenFault::Invalid { .. } if !credential.bearer.contains('.') => AuthError::InvalidToken { why: NO_FORM },
             TokenFault::Invalid { why } => AuthError::InvalidToken { why },
             TokenFault::Unavailable => AuthError::Unavailable,
             TokenFault::NotSigning => AuthError::NoTokens,

@@ -21,6 +21,17 @@ impl Sender {
         checked.map_err(|error| ChannelError::Target { problem: error.to_string() })
     }
 
+    /// Checks a URL and the addresses of its host name. A name that cannot be looked up now passes, because each request
+    /// checks the addresses again.
+    pub(super) async fn check_address(&self, url: &str) -> Result<(), ChannelError> {
+        let refused = |error: OutgoingError| ChannelError::Target { problem: error.to_string() };
+        let endpoint = self.outgoing.endpoint(url).map_err(refused)?;
+        match self.outgoing.look_up(&endpoint).await {
+            Err(error @ OutgoingError::NotAllowed { .. }) => Err(refused(error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Sends a body with headers that may depend on the body. The address is checked again, because the host name may
     /// resolve to another machine now.
     pub(super) async fn post(

@@ -214,6 +214,14 @@ impl AlertChannels for Channels {
         }
     }
 
+    async fn check_address(&self, channel: &Channel) -> Result<(), ChannelError> {
+        self.check(channel)?;
+        match channel.kind {
+            ChannelType::Webhook if channel.target.contains("://") => self.sender.check_address(&channel.target).await,
+            _ => Ok(()),
+        }
+    }
+
     async fn send(&self, channel: &Channel, message: &AlertMessage) -> Result<(), SendError> {
         // The configuration may have changed since the channel was stored.
         self.check(channel).map_err(|error| SendError::Disabled { reason: error.to_string() })?;

@@ -179,6 +179,21 @@ fn webhooks_to_private_networks_are_rejected() {
     }
 }
 
+#[tokio::test]
+async fn names_of_private_addresses_are_rejected() {
+    let webhook = |target: &str| Channel { kind: ChannelType::Webhook, target: target.into() };
+    let channels = |allow: &[&str]| channels(allow, ChannelSettings::default());
+    let (closed, open) = (channels(&[]), channels(&["localhost"]));
+    let local = webhook("https://localhost/x");
+    assert_eq!(closed.check(&local), Ok(()), "the name is not looked up");
+    let refused = closed.check_address(&local).await;
+    assert!(matches!(refused, Err(ChannelError::Target { .. })), "{refused:?}");
+    assert_eq!(open.check_address(&local).await, Ok(()));
+    // A name that does not exist may exist when a message is sent.
+    assert_eq!(closed.check_address(&webhook("https://nothing.invalid/x")).await, Ok(()));
+    assert!(closed.check_address(&webhook("https://10.0.0.1/")).await.is_err());
+}
+
 #[test]
 fn names_and_addresses_are_checked() {
     let slack = SlackSettings {

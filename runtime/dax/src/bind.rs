@@ -45,6 +45,7 @@ pub fn bind(query: &Query, access: &Access<'_>) -> Bound {
         scopes: Vec::new(),
         hidden: 0,
         logical_filters: Vec::new(),
+        deferring: 0,
     };
     binder.definitions();
     for evaluation in &query.evaluations {
@@ -101,6 +102,9 @@ struct Binder<'q> {
     /// The number of the first visible row context. The earlier ones were turned into filters.
     hidden: usize,
     logical_filters: Vec<LogicalFilter>,
+    /// The number of enclosing expressions whose errors may be detected by IFERROR or ISERROR. Values that cannot be
+    /// converted are then errors of the evaluation.
+    deferring: usize,
 }
 
 impl<'q> Binder<'q> {
@@ -177,7 +181,9 @@ impl<'q> Binder<'q> {
 
     fn query_measure(&mut self, table: &'q Name, name: &'q Name, expression: &'q Expression) -> State {
         let cube = self.table_named(table);
+        self.deferring += 1;
         let expression = self.scalar(expression);
+        self.deferring -= 1;
         let Some(table) = cube else { return State::Invalid };
         let id = QueryMeasureId(self.measures.len() as u32);
         self.measures.push(Some(QueryMeasure { table, name: Arc::clone(&name.text), expression }));
@@ -186,7 +192,9 @@ impl<'q> Binder<'q> {
 
     /// Binds the value of a variable in the current contexts.
     fn variable(&mut self, variable: &'q Variable) -> VariableId {
+        self.deferring += 1;
         let value = self.bind_expression(&variable.value);
+        self.deferring -= 1;
         let name = Arc::clone(&variable.name.text);
         self.bound.variables.push(BoundVariable { name, value });
         VariableId(self.bound.variables.len() as u32 - 1)
@@ -364,6 +372,13 @@ impl<'q> Binder<'q> {
 
     /// Binds a scalar. A table of one column is accepted as the value of its only row.
     fn scalar(&mut self, expression: &'q Expression) -> Scalar {
+        if let ExpressionKind::Name(name) = &expression.kind
+            && name.is_quoted
+            && matches!(self.names.table(&name.text), Err(ProblemKind::UnknownTable { .. }))
+        {
+            self.problem(ProblemKind::QuotedString { name: Arc::clone(&name.text) }, name.place);
+            return Scalar::invalid(name.place);
+        }
         match self.bind_expression(expression) {
             BoundExpression::Scalar(scalar) => scalar,
             BoundExpression::Table(table) if table.columns.len() == 1 && !table.is_invalid() => {

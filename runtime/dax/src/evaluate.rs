@@ -29,14 +29,14 @@ mod table;
 mod time_form;
 mod walk;
 
-use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::civil::DateTime;
 use terrane_compiler::Access;
-use terrane_compiler::model::{DimensionId, Model};
+use terrane_compiler::model::{CubeId, DimensionId, Model};
 use terrane_compiler::query::SemanticQuery;
 
 use crate::bound::{
@@ -128,6 +128,8 @@ pub fn evaluate(
         retains: RefCell::default(),
         sets: RefCell::default(),
         ranks: RefCell::default(),
+        aggregated: RefCell::default(),
+        related: OnceCell::new(),
     };
     match evaluator.evaluation(evaluation) {
         Ok(table) => Ok(Step::Done(table)),
@@ -200,6 +202,10 @@ struct Evaluator<'q> {
     sets: RefCell<HashMap<usize, OfTable<RowSet>>>,
     /// The values of cached tables in order, for RANKX.
     ranks: RefCell<HashMap<usize, OfTable<aggregate::Ranked>>>,
+    /// For each node, by its address, and each table: true if the node aggregates only rows of the table.
+    aggregated: RefCell<HashMap<(usize, CubeId), bool>>,
+    /// The columns that RELATED and SUMMARIZE read in the query.
+    related: OnceCell<BTreeSet<DimensionId>>,
 }
 
 /// The key of a cached table: its node and its filter context.

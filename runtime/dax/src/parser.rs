@@ -143,10 +143,16 @@ impl Parser {
     /// Returns the keyword at this token. Except for EVALUATE, DEFINE and RETURN, a word is a keyword only if the next
     /// token fits; otherwise it is a name.
     fn keyword(&self) -> Option<Keyword> {
-        let word = self.word_after(0)?;
+        self.keyword_after(0)
+    }
+
+    /// Returns the keyword at the token that is this number of tokens after the current one.
+    fn keyword_after(&self, tokens: usize) -> Option<Keyword> {
+        let word = self.word_after(tokens)?;
         let is = |name: &str| word.eq_ignore_ascii_case(name);
-        let second_is = |name: &str| self.word_after(1).is_some_and(|second| second.eq_ignore_ascii_case(name));
-        let names_a_table = matches!(self.kind_after(1), TokenKind::Identifier(_) | TokenKind::QuotedName(_));
+        let second_is =
+            |name: &str| self.word_after(tokens + 1).is_some_and(|second| second.eq_ignore_ascii_case(name));
+        let names_a_table = matches!(self.kind_after(tokens + 1), TokenKind::Identifier(_) | TokenKind::QuotedName(_));
         if is("EVALUATE") {
             Some(Keyword::Evaluate)
         } else if is("DEFINE") {
@@ -155,7 +161,7 @@ impl Parser {
             Some(Keyword::Return)
         } else if is("VAR") && names_a_table {
             Some(Keyword::Variable)
-        } else if is("MEASURE") && (names_a_table || matches!(self.kind_after(1), TokenKind::Bracketed(_))) {
+        } else if is("MEASURE") && (names_a_table || matches!(self.kind_after(tokens + 1), TokenKind::Bracketed(_))) {
             Some(Keyword::Measure)
         } else if is("ORDER") && second_is("BY") {
             Some(Keyword::OrderBy)

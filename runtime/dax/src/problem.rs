@@ -98,6 +98,8 @@ pub enum ProblemKind {
     Expected { expected: Expected, found: Option<Arc<str>> },
     #[error("unclosed bracket: `{close}` is missing")]
     UnclosedBracket { close: &'static str },
+    #[error("`;` between the arguments of a call or the values of a list")]
+    SemicolonInList,
     #[error("`{operator}` is not a DAX operator")]
     ForeignOperator { operator: &'static str },
     #[error("`DEFINE` after `EVALUATE`")]
@@ -111,6 +113,9 @@ pub enum ProblemKind {
 
     #[error("unknown table `{name}`")]
     UnknownTable { name: Arc<str>, nearest: Vec<Arc<str>> },
+    /// A name in single quotes that is not the name of a table, where a string is likely.
+    #[error("unknown table `{name}`")]
+    QuotedString { name: Arc<str> },
     #[error("unknown column or measure `{name}` in table `{table}`")]
     UnknownMember { table: Arc<str>, name: Arc<str>, nearest: Vec<Arc<str>> },
     #[error("unknown measure or column `[{name}]`")]
@@ -175,7 +180,12 @@ pub enum ProblemKind {
     #[error("`{name}` in a logical filter")]
     MeasureInFilter { name: Arc<str> },
     #[error("`{column}` is not a column of {tables}")]
-    NotRelated { column: Arc<str>, tables: Arc<str> },
+    NotRelated {
+        column: Arc<str>,
+        tables: Arc<str>,
+        /// An expression that reads the column, if it is on the many side.
+        proposal: Option<Arc<str>>,
+    },
     #[error("{modifier} outside of {allowed}")]
     Misplaced { modifier: &'static str, allowed: &'static str },
 
@@ -228,12 +238,14 @@ impl Problem {
             | Kind::InvalidDate { .. }
             | Kind::Expected { .. }
             | Kind::UnclosedBracket { .. }
+            | Kind::SemicolonInList
             | Kind::ForeignOperator { .. }
             | Kind::DefineAfterEvaluate
             | Kind::QuotedVariable { .. }
             | Kind::StartWithoutOrder
             | Kind::TooManyStartValues { .. } => ProblemCode::Syntax,
             Kind::UnknownTable { .. }
+            | Kind::QuotedString { .. }
             | Kind::UnknownMember { .. }
             | Kind::UnknownBareMember { .. }
             | Kind::UnknownBareName { .. }
@@ -289,6 +301,7 @@ impl Problem {
             Kind::InvalidDate { .. } => "Write a date as `dt\"2024-01-31\"` or `dt\"2024-01-31 10:30:00\"`.".to_owned(),
             Kind::Expected { expected, found } => return expected.suggestion(found.as_deref()),
             Kind::UnclosedBracket { close } => format!("Add `{close}`."),
+            Kind::SemicolonInList => "Separate arguments and values with commas.".to_owned(),
             Kind::ForeignOperator { operator: "AND" } => "Use `&&`.".to_owned(),
             Kind::ForeignOperator { operator: "OR" } => "Use `||`.".to_owned(),
             Kind::ForeignOperator { .. } => "Write `NOT value IN {…}`.".to_owned(),
@@ -297,6 +310,9 @@ impl Problem {
             Kind::StartWithoutOrder => "Add `ORDER BY` before `START AT`.".to_owned(),
             Kind::TooManyStartValues { .. } => "Give at most one value for each key of `ORDER BY`.".to_owned(),
             Kind::UnknownBareName { equivalent: Some(equivalent), .. } => format!("Write `{equivalent}`."),
+            Kind::QuotedString { name } => {
+                format!("Write a string in double quotes: `\"{}\"`.", name.replace('"', "\"\""))
+            }
             Kind::UnknownTable { name, nearest }
             | Kind::UnknownMember { name, nearest, .. }
             | Kind::UnknownBareMember { name, nearest }
@@ -355,7 +371,10 @@ impl Problem {
             }
             Kind::FilterWithoutColumns => "Compare a column, for example `Table[Column] = 1`.".to_owned(),
             Kind::MeasureInFilter { .. } => "Use FILTER with a table, for example FILTER(VALUES(…), …).".to_owned(),
-            Kind::NotRelated { .. } => "Use a column of the table or of a table on the one side of it.".to_owned(),
+            Kind::NotRelated { proposal: Some(proposal), .. } => format!("It is on the many side: use {proposal}."),
+            Kind::NotRelated { proposal: None, .. } => {
+                "Use a column of the table or of a table on the one side of it.".to_owned()
+            }
             Kind::UnknownParameter { .. } => "Write the value into the query, or send it with the query.".to_owned(),
             Kind::Misplaced { allowed, .. } => format!("Use it in {allowed}."),
             Kind::ExpectedWord { .. }

@@ -143,6 +143,15 @@ fn measures_in_row_contexts_have_a_transition() {
 const PROBLEMS: &[(&str, ProblemCode, u32, u32, &str)] = &[
     ("EVALUATE ordrs", ProblemCode::UnknownName, 1, 10, "Did you mean `orders`?"),
     ("EVALUATE 'ordrs'", ProblemCode::UnknownName, 1, 10, "unknown table `ordrs`"),
+    ("EVALUATE FILTER(orders, orders[status] = 'gold')", ProblemCode::UnknownName, 1, 42, "double quotes: `\"gold\"`"),
+    (
+        "EVALUATE FILTER(orders, orders[status] IN {'ordrs'})",
+        ProblemCode::UnknownName,
+        1,
+        44,
+        "double quotes: `\"ordrs\"`",
+    ),
+    ("EVALUATE FILTER('gold', TRUE)", ProblemCode::UnknownName, 1, 17, "unknown table `gold`"),
     ("EVALUATE VALUES(orders[statu])", ProblemCode::UnknownName, 1, 17, "Did you mean `status`?"),
     ("EVALUATE VALUES(orders[revenue])", ProblemCode::Type, 1, 17, "expected a column"),
     ("EVALUATE {[revenu]}", ProblemCode::UnknownName, 1, 11, "Did you mean `revenue`?"),
@@ -182,6 +191,21 @@ const PROBLEMS: &[(&str, ProblemCode, u32, u32, &str)] = &[
     ("EVALUATE {CALCULATE([revenue], 1 = 1)}", ProblemCode::Context, 1, 32, "without columns"),
     ("EVALUATE {REMOVEFILTERS(orders)}", ProblemCode::Context, 1, 11, "CALCULATE"),
     ("EVALUATE {RELATED(customers[region])}", ProblemCode::Context, 1, 19, "one side"),
+    (
+        "EVALUATE ADDCOLUMNS(customers, \"s\", RELATED(orders[status]))",
+        ProblemCode::Context,
+        1,
+        45,
+        "It is on the many side: use MAXX(RELATEDTABLE(orders), orders[status]).",
+    ),
+    (
+        "EVALUATE SUMMARIZE(VALUES(customers[region]), orders[status])",
+        ProblemCode::Context,
+        1,
+        47,
+        "use SUMMARIZE(orders, orders[status])",
+    ),
+    ("EVALUATE ALLEXCEPT(orders, orders)", ProblemCode::NotSupported, 1, 10, "Leave out at least one column"),
     ("EVALUATE {DATEDIFF(1, 2, FORTNIGHT)}", ProblemCode::Type, 1, 26, "WEEK"),
     ("EVALUATE DATESYTD(orders[status])", ProblemCode::Type, 1, 19, "a column of dates"),
     ("EVALUATE UNION({1}, {(1, 2)})", ProblemCode::Type, 1, 21, "expected 1 columns, found 2"),
@@ -235,6 +259,22 @@ fn problems_have_code_place_and_suggestion() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn conversions_that_iferror_detects_are_not_problems() {
+    for text in [
+        "EVALUATE {IFERROR(INT(\"abc\"), 0)}",
+        "EVALUATE {ISERROR(1 + INT(\"abc\"))}",
+        "EVALUATE VAR x = INT(\"abc\") RETURN {IFERROR(x, 0)}",
+        "DEFINE MEASURE orders[m] = INT(\"abc\") EVALUATE {IFERROR([m], 0)}",
+    ] {
+        assert_eq!(bound(text).problems, [], "{text}");
+    }
+    for text in ["EVALUATE {INT(\"abc\")}", "EVALUATE {IFERROR(1, INT(\"abc\"))}"] {
+        let codes: Vec<ProblemCode> = bound(text).problems.iter().map(Problem::code).collect();
+        assert_eq!(codes, [ProblemCode::Type], "{text}");
+    }
 }
 
 #[test]

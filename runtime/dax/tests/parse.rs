@@ -136,6 +136,27 @@ fn problems_are_shown_with_place_and_suggestion() {
 }
 
 #[test]
+fn semicolons_between_arguments_are_one_problem_of_each_list() {
+    for (text, places) in [
+        ("EVALUATE FILTER(orders; orders[a] = 1)", &[23][..]),
+        ("EVALUATE {1; 2; 3}", &[12]),
+        ("EVALUATE {IF(1 = 1;; 2); 3}", &[19, 24]),
+        ("EVALUATE ADDCOLUMNS(t; \"a\"; IF([b] > 1; 2; 3)) ORDER BY [a]; EVALUATE t", &[22, 39]),
+    ] {
+        let parsed = parse_query(text);
+        let columns: Vec<u32> = parsed.problems.iter().map(|problem| problem.place.position(text).column).collect();
+        assert_eq!(columns, places, "{text}: {:?}", parsed.problems);
+        let suggestions: Vec<Option<String>> = parsed.problems.iter().map(|problem| problem.suggestion()).collect();
+        let expected = Some("Separate arguments and values with commas.".to_owned());
+        assert!(suggestions.iter().all(|suggestion| *suggestion == expected), "{text}: {suggestions:?}");
+    }
+    let unclosed = "EVALUATE FILTER(orders, 1 = 1; EVALUATE orders;";
+    let parsed = parse_query(unclosed);
+    assert!(matches!(parsed.problems[0].kind, ProblemKind::UnclosedBracket { .. }), "{:?}", parsed.problems);
+    assert_eq!((parsed.problems.len(), parsed.tree.evaluations.len()), (1, 2));
+}
+
+#[test]
 fn precedence_is_that_of_dax() {
     for (text, same) in [
         ("-2^2", "-(2^2)"),

@@ -4,6 +4,8 @@ use async_graphql::Enum;
 use terrane_app::ports::governance_records;
 use terrane_app::search::HitType;
 
+use crate::failure::{Failure, unknown_word};
+
 /// The type of a dimension's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
 pub enum DimensionType {
@@ -102,7 +104,11 @@ pub enum CertificationStatus {
 
 impl CertificationStatus {
     /// Returns the status with a name of REST.
-    pub(crate) fn named(word: &str) -> Self {
-        governance_records::CertificationStatus::named(word).unwrap_or_default().into()
+    ///
+    /// # Errors
+    /// No status has this name.
+    pub(crate) fn named(word: &str) -> Result<Self, Failure> {
+        let found = governance_records::CertificationStatus::named(word);
+        found.map(Into::into).ok_or_else(|| unknown_word("certification status", word))
     }
 }

@@ -96,6 +96,7 @@ pub struct Accepted {
 pub struct OutgoingClient {
     client: Client,
     allow_list: Arc<AllowList>,
+    resolver: CheckedResolver,
     timeout: Duration,
 }
 
@@ -117,9 +118,10 @@ impl OutgoingClient {
     ) -> Result<Self, OutgoingSetupError> {
         let failed = |error: &dyn std::fmt::Display| OutgoingSetupError::Tls(error.to_string());
         let allow_list = Arc::new(allow_list);
+        let resolver = CheckedResolver::new(allow_list.clone(), lookup);
         let client = Client::builder()
             .tls_backend_preconfigured(tls(ca_pem)?)
-            .dns_resolver(Arc::new(CheckedResolver::new(allow_list.clone(), lookup)))
+            .dns_resolver(Arc::new(resolver.clone()))
             .redirect(Policy::none())
             .no_proxy()
             .retry(reqwest::retry::never())
@@ -129,7 +131,7 @@ impl OutgoingClient {
             .user_agent("terrane")
             .build()
             .map_err(|error| failed(&error.without_url()))?;
-        Ok(OutgoingClient { client, allow_list, timeout })
+        Ok(OutgoingClient { client, allow_list, resolver, timeout })
     }
 
     /// Returns a client whose requests have this timeout instead of [`TIMEOUT`].
@@ -149,7 +151,7 @@ impl OutgoingClient {
             return Err(OutgoingError::HasCredentials);
         }
         // The resolver is not called for an address, so the address is checked here.
-        let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+        let literal = literal(&host);
         let port = url.port_or_known_default();
         let is_allowed = match literal {
             Some(address) => self.allow_list.allows(&host, address, port),
@@ -163,6 +165,25 @@ impl OutgoingClient {
             "http" if self.is_listed_loopback(&host, literal, port) => Ok(Endpoint(url)),
             "http" => Err(OutgoingError::NotHttps { host }),
             _ => Err(OutgoingError::InvalidUrl),
+        }
+    }
+
+    /// Looks up the host name of an endpoint, before its URL is stored. The addresses may change, so each request checks
+    /// them again.
+    ///
+    /// # Errors
+    /// [`OutgoingError::NotAllowed`] if no address is allowed, or the error of the lookup.
+    pub async fn look_up(&self, endpoint: &Endpoint) -> Result<(), OutgoingError> {
+        let host = || endpoint.host().to_owned();
+        // `OutgoingClient::endpoint` has checked a literal address.
+        if literal(endpoint.host()).is_some() {
+            return Ok(());
+        }
+        match tokio::time::timeout(self.timeout, self.resolver.allowed(endpoint.host())).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) if error.is::<resolver::NotAllowed>() => Err(OutgoingError::NotAllowed { host: host() }),
+            Ok(Err(error)) => Err(OutgoingError::Unreachable { host: host(), reason: error.to_string() }),
+            Err(_) => Err(OutgoingError::TimedOut { host: host() }),
         }
     }
 
@@ -264,6 +285,11 @@ impl OutgoingClient {
             Err(_) => Err(OutgoingError::TimedOut { host: host() }),
         }
     }
+}
+
+/// Returns the address that a host is written as; `None` for a name.
+fn literal(host: &str) -> Option<IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 async fn read(endpoint: &Endpoint, request: RequestBuilder) -> Result<Response, OutgoingError> {

@@ -1,8 +1,9 @@
 //! Resolution of host names to allowed addresses.
 //!
-//! In: a host name, once per connection. Out: its allowed addresses. The client connects to one of these addresses
-//! without a second DNS lookup, which could return another address (DNS rebinding).
+//! In: a host name, once per connection, and once before a URL is stored. Out: its allowed addresses. The client connects
+//! to one of these addresses without a second DNS lookup, which could return another address (DNS rebinding).
 
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ impl Lookup for SystemLookup {
 pub(super) struct NotAllowed;
 
 /// A resolver that returns allowed addresses only.
+#[derive(Clone)]
 pub(super) struct CheckedResolver {
     allow_list: Arc<AllowList>,
     lookup: Arc<dyn Lookup>,
@@ -49,22 +51,27 @@ impl CheckedResolver {
     pub(super) fn new(allow_list: Arc<AllowList>, lookup: Arc<dyn Lookup>) -> Self {
         CheckedResolver { allow_list, lookup }
     }
+
+    /// Returns the allowed addresses of a host name.
+    ///
+    /// # Errors
+    /// The lookup fails, or [`NotAllowed`].
+    pub(super) async fn allowed(&self, name: &str) -> Result<Vec<SocketAddr>, Box<dyn Error + Send + Sync>> {
+        let mut found = self.lookup.addresses(name).await?;
+        found.truncate(MAX_ADDRESSES);
+        found.retain(|address| {
+            let ip = address.ip();
+            self.allow_list.allows(name, ip, None) && (name != LOCALHOST || ip.to_canonical().is_loopback())
+        });
+        if found.is_empty() { Err(NotAllowed.into()) } else { Ok(found) }
+    }
 }
 
 impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let (allow_list, lookup) = (self.allow_list.clone(), self.lookup.clone());
+        let resolver = self.clone();
         Box::pin(async move {
-            let name = name.as_str();
-            let mut found = lookup.addresses(name).await?;
-            found.truncate(MAX_ADDRESSES);
-            found.retain(|address| {
-                let ip = address.ip();
-                allow_list.allows(name, ip, None) && (name != LOCALHOST || ip.to_canonical().is_loopback())
-            });
-            if found.is_empty() {
-                return Err(NotAllowed.into());
-            }
+            let found = resolver.allowed(name.as_str()).await?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }

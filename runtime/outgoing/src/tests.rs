@@ -145,6 +145,37 @@ async fn connections_go_to_checked_addresses_only() {
 }
 
 #[tokio::test]
+async fn names_of_private_addresses_are_rejected_by_a_lookup() {
+    struct Fixed(std::io::Result<Vec<&'static str>>);
+
+    #[async_trait]
+    impl Lookup for Fixed {
+        async fn addresses(&self, _: &str) -> std::io::Result<Vec<SocketAddr>> {
+            match &self.0 {
+                Ok(found) => Ok(found.iter().map(|text| SocketAddr::new(text.parse().unwrap(), 0)).collect()),
+                Err(error) => Err(std::io::Error::new(error.kind(), error.to_string())),
+            }
+        }
+    }
+
+    let look_up = async |allow: &[&str], found| {
+        let client = client(allow, Arc::new(Fixed(found)));
+        client.look_up(&client.endpoint("https://hooks.example/x").unwrap()).await
+    };
+    let refused = Err(OutgoingError::NotAllowed { host: "hooks.example".to_owned() });
+    for address in ["127.0.0.1", "10.0.0.1", "192.168.1.1", "169.254.169.254", "::1", "::ffff:10.0.0.1", "fd00::1"] {
+        assert_eq!(look_up(&[], Ok(vec![address])).await, refused, "{address}");
+    }
+    assert_eq!(look_up(&[], Ok(Vec::new())).await, refused);
+    assert_eq!(look_up(&["10.0.0.0/8"], Ok(vec!["10.0.0.1"])).await, Ok(()));
+    assert_eq!(look_up(&["hooks.example"], Ok(vec!["10.0.0.1"])).await, Ok(()));
+    // A request uses the public address only.
+    assert_eq!(look_up(&[], Ok(vec!["10.0.0.1", "93.184.216.34"])).await, Ok(()));
+    let unknown = look_up(&[], Err(std::io::ErrorKind::NotFound.into())).await;
+    assert!(matches!(unknown, Err(OutgoingError::Unreachable { .. })), "{unknown:?}");
+}
+
+#[tokio::test]
 async fn http_is_allowed_for_listed_loopback_hosts_only() {
     let lookup: Arc<dyn Lookup> =
         Arc::new(Rebinding { answers: Mutex::new(vec![vec!["10.0.0.1:0".parse().unwrap()]]) });

@@ -47,7 +47,7 @@ use crate::app::App;
 
 pub(crate) use accept::{MediaType, preferred};
 pub(crate) use admission::deny;
-pub(crate) use body::BodyFormat;
+pub(crate) use body::{BodyFormat, JSON};
 use call::CorrelationId;
 pub(crate) use call::{Call, correlation_id};
 pub(crate) use compression::NeverCompressed;

@@ -25,7 +25,7 @@ use terrane_dax::{Completion, CompletionKind, Position, Problem};
 
 use crate::answer::Row;
 use crate::body::parse;
-use crate::error::{Code, DaxProblem, ErrorBody};
+use crate::error::{Code, DaxProblem, ErrorBody, QueryForm};
 use crate::fields::{FieldError, Fields, Path};
 use crate::json::{Numbers, write_rows};
 use crate::{number, schema};
@@ -331,13 +331,17 @@ pub fn refusal(query: &str, error: DaxError, scopes: Scopes) -> ErrorBody {
             let message = format!("the result has more than {limit} rows; add filters or TOPN");
             ErrorBody::new(Code::InvalidQuery, message).detail("max_limit", limit)
         }
-        DaxError::TooManyBytes { limit } => {
+        DaxError::TooManyRowsRead { limit } => {
+            let message = format!("{error}; narrow it with FILTER or CALCULATETABLE, or iterate over groups");
+            ErrorBody::new(Code::InvalidQuery, message).detail("max_limit", limit)
+        }
+        DaxError::TooManyBytes { .. } => {
             let message = format!("{error}; add filters, or group by fewer columns");
-            ErrorBody::new(Code::InvalidQuery, message).detail("max_bytes", limit)
+            ErrorBody::new(Code::InvalidQuery, message)
         }
         DaxError::Run(error) => {
             let is_timeout = matches!(error, QueryRunError::Timeout { .. });
-            let body = ErrorBody::from_run(error, scopes);
+            let body = ErrorBody::from_run_in(QueryForm::Dax, error, scopes);
             if is_timeout { body.extra("suggestion", SHORTEN_QUERY) } else { body }
         }
         DaxError::Rows(error) => ErrorBody::new(Code::InternalError, error.to_string()),

@@ -6,6 +6,7 @@
 //! here: status lines and headers (server), and the text of a [`QueryError`] (compiler), whose `Display` is the
 //! message.
 
+mod guardrails;
 mod use_cases;
 
 use std::sync::Arc;
@@ -22,6 +23,9 @@ use terrane_compiler::types::Granularity;
 
 use crate::pre_aggregation::FactPreAggregation;
 use crate::project::Problem;
+
+pub use guardrails::QueryForm;
+pub(crate) use guardrails::guardrail_suggestion;
 
 /// The largest number of characters of a client's text that a message repeats.
 pub const MAX_ECHO_CHARS: usize = 200;
@@ -273,13 +277,18 @@ impl ErrorBody {
     /// Reports an error of a query. Only callers with the scope `admin` see the warehouse's own text, and the misses of
     /// pre-aggregations that policies cause.
     pub fn from_run(error: QueryRunError, scopes: Scopes) -> Self {
+        ErrorBody::from_run_in(QueryForm::Json, error, scopes)
+    }
+
+    /// Reports an error like [`ErrorBody::from_run`], with suggestions in the words of the query's form.
+    pub fn from_run_in(form: QueryForm, error: QueryRunError, scopes: Scopes) -> Self {
         match error {
             QueryRunError::Query(error) => from_query(error, scopes.hold(Scope::Admin)),
             QueryRunError::Timeout { timeout } => {
                 let message = format!("query ran longer than {} seconds", timeout.as_secs_f64());
                 ErrorBody::new(Code::QueryTimeout, message).extra("suggestion", SHORTEN_QUERY)
             }
-            QueryRunError::Guardrail(error) => from_guardrail(&error),
+            QueryRunError::Guardrail(error) => from_guardrail(&error, form),
             QueryRunError::Overloaded(error) => ErrorBody::new(Code::Overloaded, error.to_string()),
             QueryRunError::Denied(Denied { reason, message }) => {
                 ErrorBody::new(Code::Forbidden, &*message).detail("reason", &*reason)
@@ -321,7 +330,7 @@ impl ErrorBody {
 
 /// Reports an exceeded limit: the names of the guardrail and its class, the limit, the value that the query requested
 /// if it is known, and a change that makes the query pass.
-fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
+fn from_guardrail(error: &GuardrailExceeded, form: QueryForm) -> ErrorBody {
     let body = ErrorBody::new(Code::GuardrailExceeded, error.to_string())
         .detail("guardrail", error.guardrail())
         .detail("class", error.class().as_str());
@@ -335,6 +344,7 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
             };
             body.detail("limit", *limit)
         }
+        GuardrailExceeded::ResultRows { limit } => body.detail("limit", *limit),
         GuardrailExceeded::Cost { limit_micros, predicted_micros } => {
             body.detail("limit", amount(*limit_micros)).detail("requested", amount(*predicted_micros))
         }
@@ -354,30 +364,7 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
             body.detail("members", members)
         }
     };
-    body.extra("suggestion", guardrail_suggestion(error))
-}
-
-/// Returns a change that makes the query pass.
-pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
-    match error {
-        GuardrailExceeded::ExecutionTime { .. } | GuardrailExceeded::Cost { .. } => {
-            "Use a shorter time range or fewer dimensions.".to_owned()
-        }
-        GuardrailExceeded::Budget { .. } => {
-            "Wait for the next period, or ask an administrator for a larger budget.".to_owned()
-        }
-        GuardrailExceeded::Rows { limit, .. } => format!("Set `limit` to {limit} or less."),
-        GuardrailExceeded::TimeFilter { without_time, .. } if !without_time.is_empty() => format!(
-            "Ask an administrator to remove the guardrail. `{}` has no time dimension to filter by.",
-            without_time.join("` or `")
-        ),
-        GuardrailExceeded::TimeFilter { .. } => {
-            "Add a `time_range` or a filter on a time dimension, with a start.".to_owned()
-        }
-        GuardrailExceeded::PartitionFilter { partitions } => {
-            format!("Add a filter with values or with a start on `{}`.", partitions.join("` or `"))
-        }
-    }
+    body.extra("suggestion", guardrail_suggestion(error, form))
 }
 
 const SHORTEN_QUERY: &str = "Run the query as a job (`/api/v1/query/async`, or `createJob` in GraphQL), or use a shorter time range or fewer dimensions. The operator sets the limit with `query.timeout`.";

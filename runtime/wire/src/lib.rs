@@ -52,7 +52,7 @@ pub mod size;
 mod time;
 mod value;
 
-pub use error::{Code, ErrorBody};
+pub use error::{Code, ErrorBody, QueryForm};
 pub use fields::FieldError;
 pub use project::Audience;
 pub use rows::{RowEncoder, RowsError};
@@ -99,6 +99,7 @@ mod tests {
         ("ArtifactMetadataPatch", schema::of::<governance::ArtifactMetadataPatch>(), governance::request::METADATA),
         ("GovernanceBulk", schema::of::<governance::bulk::GovernanceBulk>(), governance::bulk::BULK),
         ("BulkOperation", schema::of::<governance::bulk::BulkOperation>(), governance::bulk::OPERATION),
+        ("GovernanceRecords", schema::of::<governance::transfer::GovernanceRecords>(), governance::records::FILE),
         ("ProjectLoad", schema::of::<project::ProjectLoad>(), project::LOAD),
         ("ProjectCompile", schema::of::<project::ProjectCompile>(), project::COMPILE),
         ("LineageImpact", schema::of::<lineage::LineageImpact>(), lineage::IMPACT),

@@ -421,6 +421,27 @@ async fn invalid_documents_are_not_executed() {
 }
 
 #[tokio::test]
+async fn negative_arguments_are_named() {
+    let asked = reader(&world());
+    for (document, argument) in [
+        ("query($n: Int) { query(measures: [\"orders.count\"], limit: $n) { data } }", "limit"),
+        ("{ query(measures: [\"orders.count\"], limit: -1) { data } }", "limit"),
+        ("{ query(measures: [\"orders.count\"], offset: -1) { data } }", "offset"),
+        ("{ cube(name: \"orders\") { query(measures: [\"count\"], offset: -2) { data } } }", "offset"),
+        ("{ cube(name: \"orders\") { dimensions { values(limit: -1) { value } } } }", "limit"),
+        ("{ lineage(measure: \"orders.count\", depth: -1) { nodes { id } } }", "depth"),
+    ] {
+        let variables = if document.contains("$n") { json!({"n": -1}) } else { json!({}) };
+        let response = asked.response(document, variables).await;
+        let answer: Json = serde_json::from_slice(response.body()).unwrap();
+        let error = &answer["errors"][0];
+        let found = (&error["extensions"]["code"], &error["extensions"]["details"]["field"]);
+        assert_eq!(found, (&json!("INVALID_QUERY"), &json!(argument)), "{document}: {answer}");
+        assert_eq!(error["message"], format!("expected an integer of 0 or more at `{argument}`"), "{document}");
+    }
+}
+
+#[tokio::test]
 async fn introspection_of_tools_is_answered_and_cached() {
     let asked = reader(&world());
     let document = include_str!("../../../runtime/graphql/test_data/introspection.graphql");

@@ -76,6 +76,8 @@ pub struct Product {
     settings: Settings,
     /// The flaw that is planted in the matching of pre-aggregations.
     pub flaw: Option<Flaw>,
+    /// The limits of all queries.
+    pub guardrails: Guardrails,
     _folder: tempfile::TempDir,
 }
 
@@ -223,7 +225,7 @@ impl Product {
                     ..CacheSettings::disabled()
                 },
                 pre_aggregations: true,
-                guardrails: Guardrails::default(),
+                guardrails: self.guardrails,
                 limit_advice: |_| "",
             };
             let ports = ServicePorts {

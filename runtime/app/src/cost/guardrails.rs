@@ -33,6 +33,8 @@ pub enum GuardrailExceeded {
         /// The requested number of rows; `None` for all rows.
         requested: Option<u64>,
     },
+    #[error("the result has more than {limit} rows, the limit of guardrail `max_rows_returned`")]
+    ResultRows { limit: u64 },
     #[error("guardrail `require_time_filter` needs a lower bound on time for `{}`", cubes.join("`, `"))]
     TimeFilter {
         cubes: Vec<Arc<str>>,
@@ -100,6 +102,17 @@ impl Guardrails {
         }
     }
 
+    /// Checks the number of rows of a finished result.
+    ///
+    /// # Errors
+    /// [`GuardrailExceeded::ResultRows`]
+    pub fn check_result(&self, rows: u64) -> Result<(), GuardrailExceeded> {
+        match self.max_rows_returned {
+            Some(limit) if rows > limit => Err(GuardrailExceeded::ResultRows { limit }),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks a predicted cost in millionths; an unknown cost (`None`) passes.
     ///
     /// # Errors
@@ -148,7 +161,7 @@ impl GuardrailExceeded {
     pub fn guardrail(&self) -> &'static str {
         match self {
             GuardrailExceeded::ExecutionTime { .. } => "max_execution_seconds",
-            GuardrailExceeded::Rows { .. } => "max_rows_returned",
+            GuardrailExceeded::Rows { .. } | GuardrailExceeded::ResultRows { .. } => "max_rows_returned",
             GuardrailExceeded::TimeFilter { .. } => "require_time_filter",
             GuardrailExceeded::PartitionFilter { .. } => "require_partition_filter",
             GuardrailExceeded::Cost { .. } => "max_cost_per_query",
@@ -158,7 +171,7 @@ impl GuardrailExceeded {
 
     pub fn class(&self) -> GuardrailClass {
         match self {
-            GuardrailExceeded::ExecutionTime { .. } => GuardrailClass::Enforced,
+            GuardrailExceeded::ExecutionTime { .. } | GuardrailExceeded::ResultRows { .. } => GuardrailClass::Enforced,
             GuardrailExceeded::Rows { .. }
             | GuardrailExceeded::TimeFilter { .. }
             | GuardrailExceeded::PartitionFilter { .. } => GuardrailClass::Planned,
@@ -242,6 +255,9 @@ mod tests {
         assert_eq!(exceeded, Err(GuardrailExceeded::Rows { limit: 100, requested: Some(101) }));
         assert_eq!(guardrails.check_rows(None), Err(GuardrailExceeded::Rows { limit: 100, requested: None }));
         assert_eq!(Guardrails::default().check_rows(None), Ok(()));
+        assert_eq!(guardrails.check_result(100), Ok(()));
+        assert_eq!(guardrails.check_result(101), Err(GuardrailExceeded::ResultRows { limit: 100 }));
+        assert_eq!(Guardrails::default().check_result(u64::MAX), Ok(()));
     }
 
     #[test]

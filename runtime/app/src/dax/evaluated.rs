@@ -20,7 +20,7 @@ use terrane_dax::evaluate::{
 use terrane_dax::plan::Parameters;
 use terrane_dax::{Problem, ProblemCode, Type};
 
-use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, too_many_rows, values};
+use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, rows_to_read, values};
 use crate::blocking::on_thread;
 use crate::query::{
     Answer, ConcurrencyLimiter, LimiterSettings, Overloaded, Permit, QueryRunError, QuerySession, RequestContext,
@@ -245,16 +245,16 @@ async fn fetch(
     progress: &mut Progress,
     with_sql: bool,
 ) -> Result<Answer, DaxError> {
-    let limit = (MAX_ROWS + 1).min(session.max_rows());
+    let limit = rows_to_read(session);
     let limited = SemanticQuery { limit: Some(limit), ..query.clone() };
     if with_sql {
         let sql = async { session.prepare(&limited).await?.inline_sql().await }.await?;
         progress.statements.push(sql);
     }
-    let mut answer = async { session.prepare(&limited).await?.run().await }.await?;
+    let mut answer = async { session.prepare(&limited).await?.as_intermediate().run().await }.await?;
     // A policy that returns fewer rows would change sums, so all rows are needed.
     if answer.truncated != Some(false) {
-        return Err(too_many_rows(session, limit, answer.returned_rows));
+        return Err(DaxError::TooManyRowsRead { limit: answer.returned_rows.min(MAX_ROWS) });
     }
     progress.is_cached &= answer.freshness.is_cached;
     for warning in std::mem::take(&mut answer.warnings) {

@@ -4,9 +4,10 @@
 //! of the monitor, because these show targets. A test message is refused while its channel is paused, and has an audit
 //! record.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::future::try_join_all;
 use jiff::{SignedDuration, Timestamp};
 use terrane_compiler::types::Granularity;
 
@@ -90,7 +91,7 @@ impl MonitorService {
         request: &RequestContext,
         channel: &Channel,
     ) -> Result<Option<String>, MonitorError> {
-        self.check_channel("target", channel)?;
+        self.check_channel("target", channel).await?;
         if channel.kind == ChannelType::InApp {
             return Ok(None);
         }
@@ -154,7 +155,7 @@ impl MonitorService {
         let delivery = self.ports.deliveries.delivery(id).await?.ok_or(MonitorError::UnknownDelivery)?;
         let monitor = self.ports.records.monitor(&delivery.message.subject.monitor_id).await?;
         monitor.filter(|monitor| may_change(monitor, identity, request)).ok_or(MonitorError::UnknownDelivery)?;
-        self.check_channel("target", &delivery.channel)?;
+        self.check_channel("target", &delivery.channel).await?;
         let now = self.ports.clock.now();
         let expires_at = now.saturating_add(LIFETIME).unwrap_or(now);
         let mut entry = self.ports.access.entry("delivery_replayed", request, format!("delivery:{id}"));
@@ -183,21 +184,22 @@ impl MonitorService {
         if hides_reason { Delivery { last_error: Some(NOT_ACCEPTED.into()), ..delivery } } else { delivery }
     }
 
-    /// Checks that each channel of a definition is configured on this server.
-    pub(super) fn check_channels(&self, definition: &MonitorDefinition) -> Result<(), MonitorError> {
+    /// Checks that each channel of a definition is configured on this server, and that no host name of a URL belongs to a
+    /// private network. Names are looked up at the same time, each once.
+    pub(super) async fn check_channels(&self, definition: &MonitorDefinition) -> Result<(), MonitorError> {
         let alerts = &definition.alerts;
-        for (place, channel) in alerts.channels.iter().enumerate() {
-            self.check_channel(&format!("alert_config.channels[{place}].target"), channel)?;
-        }
-        for (place, rule) in alerts.escalations.iter().enumerate() {
-            for channel in &rule.notify {
-                self.check_channel(&format!("alert_config.escalation_rules[{place}].notify"), channel)?;
-            }
-        }
-        Ok(())
+        let of_alerts = alerts.channels.iter().enumerate();
+        let of_alerts = of_alerts.map(|(place, channel)| (format!("alert_config.channels[{place}].target"), channel));
+        let of_rules = alerts.escalations.iter().enumerate().flat_map(|(place, rule)| {
+            rule.notify.iter().map(move |channel| (format!("alert_config.escalation_rules[{place}].notify"), channel))
+        });
+        let mut seen = HashSet::new();
+        let distinct = of_alerts.chain(of_rules).filter(|(_, channel)| seen.insert(*channel));
+        let checks = distinct.map(|(field, channel)| async move { self.check_channel(&field, channel).await });
+        try_join_all(checks).await.map(|_| ())
     }
 
-    fn check_channel(&self, field: &str, channel: &Channel) -> Result<(), MonitorError> {
+    async fn check_channel(&self, field: &str, channel: &Channel) -> Result<(), MonitorError> {
         if channel.target.chars().count() > MAX_TARGET_CHARS {
             let problem = format!("must have at most {MAX_TARGET_CHARS} characters");
             return Err(MonitorError::Channel { field: field.to_owned(), error: ChannelError::Target { problem } });
@@ -205,7 +207,7 @@ impl MonitorService {
         if channel.kind == ChannelType::InApp {
             return Ok(());
         }
-        let checked = self.ports.channels.check(channel);
+        let checked = self.ports.channels.check_address(channel).await;
         checked.map_err(|error| MonitorError::Channel { field: field.to_owned(), error })
     }
 }

@@ -32,6 +32,8 @@ pub enum MonitorError {
     NotOwner,
     #[error("`{field}` {problem}")]
     Invalid { field: &'static str, problem: String },
+    #[error("`dimensions` must not name `{dimension}`, which is masked for the owner of the monitor")]
+    MaskedDimension { dimension: Arc<str> },
     #[error("`{field}`: {error}")]
     Channel { field: String, error: ChannelError },
     #[error("the channel is paused; try again in some seconds")]
@@ -49,7 +51,7 @@ pub enum MonitorError {
         /// The measures of the metric that the caller may see.
         measures: Vec<Arc<str>>,
     },
-    #[error(transparent)]
+    #[error("`{field}`: {error}", field = .0.field(), error = .0)]
     Schedule(#[from] ScheduleError),
     #[error("an alert in the state {} cannot be moved by `{}`", state.as_str(), step.as_str())]
     MoveNotAllowed { step: AlertMove, state: AlertState, allowed: Vec<AlertMove> },

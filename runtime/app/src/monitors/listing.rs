@@ -33,8 +33,10 @@ impl MonitorService {
         request: &RequestContext,
     ) -> Result<Vec<Arc<Monitor>>, MonitorError> {
         let reader = self.view_reader(request);
+        let mut monitors = self.ports.records.monitors().await?;
+        self.complete(&mut monitors).await;
         let mut seen = Vec::new();
-        for monitor in self.ports.records.monitors().await? {
+        for monitor in monitors {
             if self.is_visible(identity, &reader, &monitor).await {
                 seen.push(Arc::new(shown(monitor, identity, request)));
             }

@@ -340,6 +340,7 @@ fn scored(run: &AnomalyRun, to: Bucket) -> Scored {
 fn is_pause(error: &MonitorError) -> bool {
     match error {
         MonitorError::Query(error) | MonitorError::Anomaly(AnomalyError::Run(error)) => error.is_denial(),
+        MonitorError::MaskedDimension { .. } => true,
         _ => false,
     }
 }

@@ -18,7 +18,7 @@ use super::{MonitorService, scoring};
 use crate::catalog::Snapshot;
 use crate::domain::RequestContext;
 use crate::ports::monitors::{Monitor, MonitorDefinition};
-use crate::query::{QueryRunError, QuerySession, statement_digest_of};
+use crate::query::{Prepared, QueryRunError, QuerySession, statement_digest_of};
 
 /// The lifetime of a digest if hooks decide about queries.
 const FRESH: Duration = Duration::from_secs(2);
@@ -125,7 +125,15 @@ impl MonitorService {
 async fn view_in(session: &QuerySession<'_>, definition: &MonitorDefinition) -> Result<Arc<str>, MonitorError> {
     let query: SemanticQuery = scoring::view_query(session, definition).await?;
     let sql = match session.prepare(&query).await {
-        Ok(prepared) => prepared.sql().await,
+        Ok(prepared) => {
+            let dimensions = definition.dimensions.iter().map(|name| definition.value.dimension(name));
+            let masked = masked(&prepared, dimensions);
+            let sql = prepared.sql().await;
+            if let Some(dimension) = masked {
+                return Err(MonitorError::MaskedDimension { dimension });
+            }
+            sql
+        }
         Err(error) => Err(error),
     };
     match sql {
@@ -137,9 +145,18 @@ async fn view_in(session: &QuerySession<'_>, definition: &MonitorDefinition) -> 
     }
 }
 
+/// Returns the first of these dimensions that is masked for the caller of a query. The series of a masked dimension would
+/// not be those of its values.
+fn masked(prepared: &Prepared<'_>, mut dimensions: impl Iterator<Item = Arc<str>>) -> Option<Arc<str>> {
+    dimensions.find(|name| prepared.masks(name))
+}
+
 /// Returns whether the same caller would get the same error again, so that it can be stored.
 fn is_final(error: &MonitorError) -> bool {
-    matches!(error, MonitorError::Query(QueryRunError::Query(_) | QueryRunError::Denied(_)))
+    matches!(
+        error,
+        MonitorError::MaskedDimension { .. } | MonitorError::Query(QueryRunError::Query(_) | QueryRunError::Denied(_))
+    )
 }
 
 /// Returns the digest of the facts about a request that policies and hooks may use.

@@ -192,11 +192,17 @@ pub trait AlertChannels: Send + Sync {
     /// Returns the channels of the configuration.
     fn configured(&self) -> Vec<ConfiguredChannel>;
 
-    /// Checks a channel without sending a request.
+    /// Checks a channel without sending a request and without a lookup of its host name.
     ///
     /// # Errors
     /// No message to the channel can ever be accepted.
     fn check(&self, channel: &Channel) -> Result<(), ChannelError>;
+
+    /// Checks a channel, and looks up the host name of a URL that a caller has chosen. Sends no request.
+    ///
+    /// # Errors
+    /// No message to the channel can be accepted, or the host name has only addresses to which requests may not go.
+    async fn check_address(&self, channel: &Channel) -> Result<(), ChannelError>;
 
     /// Sends a message. Returns when the receiver has accepted it.
     ///

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use terrane_compiler::Environment;
 use terrane_compiler::explanation::{Explanation, explain};
 use terrane_compiler::governance::inspect;
+use terrane_compiler::model::Member;
 use terrane_compiler::query::{FactMatch, PreAggregations, SemanticQuery};
 use terrane_compiler::sql::{CompiledSql, MAX_WHOLE_ROWS, ResultColumn};
 use terrane_compiler::{Access, compile, compile_count, compile_inline, compile_totals};
@@ -46,6 +47,8 @@ pub struct Prepared<'q> {
     pub(super) authorization: Authorization<'q>,
     pub(super) recorder: QueryRecorder,
     pub(super) cache: CacheControl,
+    /// True if a result is computed from the rows. The guardrail of returned rows then applies to that result.
+    pub(super) is_intermediate: bool,
     /// The environment without pre-aggregations; set after a table could not be read.
     pub(super) rows_only: Option<Box<Environment>>,
 }
@@ -88,6 +91,13 @@ impl Prepared<'_> {
     #[must_use]
     pub fn with_cache(self, cache: CacheControl) -> Self {
         Prepared { cache, ..self }
+    }
+
+    /// Marks the rows as rows from which a result is computed, so that the guardrail of returned rows does not apply to
+    /// them.
+    #[must_use]
+    pub fn as_intermediate(self) -> Self {
+        Prepared { is_intermediate: true, ..self }
     }
 
     /// Returns the statement that [`Prepared::run`] would run. Nothing is executed.
@@ -140,6 +150,16 @@ impl Prepared<'_> {
             without_time_bound: inspection.facts().without_time_bound.to_vec(),
             has_policies: self.has_policies(),
         })
+    }
+
+    /// Returns whether policies or hooks mask a dimension, by its name `cube.dimension`.
+    pub(crate) fn masks(&self, dimension: &str) -> bool {
+        let model = &self.session.snapshot.model;
+        let named = dimension.split_once('.').and_then(|(cube, name)| model.cube_named(cube)?.member(name));
+        match named {
+            Some(Member::Dimension(id)) => self.authorization.authorized.access().mask(id).is_some(),
+            _ => false,
+        }
     }
 
     /// Returns whether policies or hooks hide something from the caller.
@@ -300,10 +320,10 @@ impl Prepared<'_> {
     fn exceeded_by(&self, sql: &CompiledSql) -> Result<Vec<GuardrailExceeded>, QueryRunError> {
         let QuerySession { snapshot, context, environment, guardrails, .. } = self.session;
         // An answer without dimensions has one row, so the limit of rows does not apply.
-        let has_groups = sql.columns.iter().any(|column| !column.is_measure);
+        let is_limited = !self.is_intermediate && sql.columns.iter().any(|column| !column.is_measure);
         let most_rows = sql.most_rows.into_iter().chain(sql.limit).min();
         let mut exceeded = Vec::new();
-        exceeded.extend(has_groups.then(|| guardrails.check_rows(most_rows).err()).flatten());
+        exceeded.extend(is_limited.then(|| guardrails.check_rows(most_rows).err()).flatten());
         if guardrails.require_time_filter || guardrails.require_partition_filter {
             let inspection = inspect(&snapshot.model, self.query, &context.caller, environment)?;
             let facts = inspection.facts();

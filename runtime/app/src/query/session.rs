@@ -88,11 +88,24 @@ impl QuerySession<'_> {
         self.environment.max_limit.min(self.guardrails.max_rows_returned.unwrap_or(u64::MAX))
     }
 
+    /// Returns the largest number of rows of a query whose rows are read for a result, and are not the result itself.
+    pub fn max_rows_read(&self) -> u64 {
+        self.environment.max_limit
+    }
+
     /// Returns the error for an answer that needs all rows but has more than `limit`; `None` unless a guardrail allows
     /// at most `limit` rows.
     pub fn exceeded_rows(&self, limit: u64) -> Option<QueryRunError> {
         let limit = self.guardrails.max_rows_returned.filter(|allowed| *allowed <= limit)?;
-        Some(GuardrailExceeded::Rows { limit, requested: None }.into())
+        Some(GuardrailExceeded::ResultRows { limit }.into())
+    }
+
+    /// Checks the number of rows of a result that was computed from the rows of queries.
+    ///
+    /// # Errors
+    /// A guardrail allows fewer rows.
+    pub fn check_result(&self, rows: u64) -> Result<(), QueryRunError> {
+        Ok(self.guardrails.check_result(rows)?)
     }
 
     /// Returns the time limit within which the answer of a query must begin.
@@ -121,7 +134,15 @@ impl QuerySession<'_> {
             Ok(authorization) => authorization,
             refused => self.finish(&mut recorder, refused).await?,
         };
-        Ok(Prepared { session: self, query, authorization, recorder, cache: CacheControl::default(), rows_only: None })
+        Ok(Prepared {
+            session: self,
+            query,
+            authorization,
+            recorder,
+            cache: CacheControl::default(),
+            is_intermediate: false,
+            rows_only: None,
+        })
     }
 
     /// Returns the warehouse's own plan of an explained statement, in the warehouse's words; `None` if the warehouse

@@ -16,6 +16,7 @@ use terrane_app::projects::{RefusedModels, UNREADABLE_MODEL, refused_models};
 use terrane_app::services::Services;
 use terrane_app::source_check;
 use terrane_compiler::diagnostic::{Code, Diagnostic, Severity, Span};
+use terrane_compiler::model::{Cube, Model};
 use terrane_expectations::{self as expectations, Reported};
 
 use super::{Terminal, governance, print, print_error};
@@ -206,9 +207,15 @@ async fn unusable_detectors(engine: &Services, reported: &[Diagnostic]) -> Vec<D
     let is_idle = |fault: &ComponentFault| matches!(fault.fault, PluginFault::Mismatch { .. });
     let faults = engine.detectors.kinds().await.faults.into_iter();
     let faults = faults.filter(|fault| !is_idle(fault) && !is_reported(&fault.component));
+    let statuses = engine.plugins.loaded();
     let diagnostic = |fault: ComponentFault| {
         let message = format!("detector `{}` cannot be used: it {}", fault.component, fault.fault);
-        Diagnostic::warning(Code::PluginRefused, message).hint("Repair the component, or remove it from the folder.")
+        let status = statuses.iter().find(|status| *status.name == *fault.component);
+        let hint = match status.and_then(|status| status.path.as_ref()) {
+            Some(path) => format!("Repair {}, or remove it from the folder.", path.display()),
+            None => "Repair the component, or remove it from the folder.".to_owned(),
+        };
+        Diagnostic::warning(Code::PluginRefused, message).hint(hint)
     };
     faults.map(diagnostic).collect()
 }
@@ -242,10 +249,14 @@ fn summary(engine: Option<&Services>, problems: &[Diagnostic]) -> String {
     }
 }
 
+/// Returns the cubes of a project without aliases, which have the members of other cubes. Hidden cubes are included.
+pub(crate) fn own_cubes(model: &Model) -> impl Iterator<Item = &Cube> {
+    model.cubes.iter().filter(|cube| cube.alias_of.is_none())
+}
+
 /// Returns `5 cubes, 70 measures, 46 dimensions, 12 metrics`.
 pub(crate) fn contents(snapshot: &Snapshot) -> String {
-    let cubes = &snapshot.model.cubes;
-    let own = || cubes.iter().filter(|cube| cube.alias_of.is_none());
+    let own = || own_cubes(&snapshot.model);
     let parts = [
         plural(own().count(), "cube"),
         plural(own().map(|cube| cube.measures.len()).sum(), "measure"),

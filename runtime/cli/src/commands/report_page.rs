@@ -20,6 +20,7 @@ use terrane_compiler::Access;
 use terrane_compiler::types::Granularity;
 use terrane_terminal::TerminalText;
 
+use super::check::own_cubes;
 use super::{print_error, unknown};
 use crate::caller;
 use crate::failure::Failure;
@@ -82,13 +83,14 @@ pub async fn run(arguments: &ReportArguments, project: Project) -> Result<(), Fa
     let contents = collect(arguments, &engine, &caller).await?;
     let page = page::render(&contents).map_err(|error| Failure::new(format!("the page: {error}")))?;
     arguments.out.write(&page, "--out")?;
-    let (cubes, metrics) = (plural(contents.cubes.len(), "cube"), plural(contents.metrics.len(), "metric"));
+    let snapshot = engine.catalog.snapshot();
+    let counts = counts(&Access::of(&snapshot.model, &caller.caller), true);
     let (profiles, series) = (plural(contents.profiles.len(), "profile"), contents.anomalies.len());
     for note in &contents.notes {
         print_error(&format!("{}\n", TerminalText::line(&note.text)));
     }
     let out = &arguments.out;
-    print_error(&format!("wrote {out}: {cubes}, {metrics}, {profiles}, {series} series\n"));
+    print_error(&format!("wrote {out}: {counts}, {profiles}, {series} series\n"));
     Ok(())
 }
 
@@ -109,6 +111,7 @@ async fn collect(arguments: &ReportArguments, engine: &Services, caller: &Reques
     let mut contents = Contents {
         project: snapshot.model.project.to_string(),
         caller: name_of(caller, arguments.caller.is_none()),
+        counts: counts(&access, false),
         made_at: engine.clock.now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
         has_data: !arguments.no_data,
         ..Contents::default()
@@ -146,6 +149,20 @@ fn name_of(caller: &RequestContext, is_default: bool) -> String {
         "" => "a caller without an id".to_owned(),
         user => user.to_owned(),
     }
+}
+
+/// Returns the numbers of cubes and metrics that the caller may see: `5 cubes, 12 metrics`. Aliases are not counted, as
+/// by `terrane check`. With `of_all`, also states how many the project has if the caller does not see all of them.
+fn counts(access: &Access<'_>, of_all: bool) -> String {
+    let model = access.model();
+    let cubes = metadata::cubes(access).filter(|cube| cube.alias_of.is_none()).count();
+    let all_cubes = own_cubes(model).count();
+    let metrics = metadata::metrics(access).count();
+    let shown = |count: usize, all: usize, what: &str| match of_all && count < all {
+        true => format!("{count} of {}", plural(all, what)),
+        false => plural(count, what),
+    };
+    format!("{}, {}", shown(cubes, all_cubes, "cube"), shown(metrics, model.metrics.len(), "metric"))
 }
 
 /// Returns the requested cubes, or else all that the caller may see. Aliases have the rows of their cubes, so they are

@@ -91,13 +91,17 @@ fn refused(plugin: &PluginConfig, statuses: &[PluginStatus]) -> Option<Diagnosti
             "Check `source`, a path relative to the project's folder.".to_owned()
         }
         _ => {
+            let component = match &status.path {
+                Some(path) => path.display().to_string(),
+                None => "the component".to_owned(),
+            };
             let reload = format!("then `POST /api/v1/plugins/{}/reload`", plugin.id);
             match error.entry_key() {
                 Some(key) => format!(
                     "Edit `{key}` of this entry in service_project.yml and restart, because a reload does not read it. \
-                     Or replace the component, {reload}."
+                     Or replace {component}, {reload}."
                 ),
-                None => format!("Repair or replace the component, {reload}."),
+                None => format!("Repair or replace {component}, {reload}."),
             }
         }
     };

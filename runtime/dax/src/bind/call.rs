@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use terrane_compiler::model::{CubeId, DimensionId};
 use terrane_compiler::types::Value;
 
 use super::Binder;
@@ -10,6 +11,7 @@ use crate::bound::{BoundExpression, BoundOrder, Filter, FilterKind, Iteration, S
 use crate::functions::{self, Accepts, Aggregation, Function, Operation, ParameterKind, Presence, Returns};
 use crate::parser::bare_name;
 use crate::place::Place;
+use crate::print::TableName;
 use crate::problem::ProblemKind;
 use crate::tree::{Expression, ExpressionKind, Literal, Name, Number};
 use crate::types::Type;
@@ -301,12 +303,22 @@ impl<'q> Binder<'q> {
         match found {
             Some(context) => Scalar { kind: ScalarKind::Related { context, column }, ty, place },
             None => {
+                let is_on_many_side = self.is_on_many_side_of_rows(column.cube);
+                let table = TableName(&self.model().cube(column.cube).name).to_string();
                 let column = crate::bound::column_text(self.model(), column);
+                let proposal = is_on_many_side.then(|| format!("MAXX(RELATEDTABLE({table}), {column})").into());
                 let tables = "a table on the one side of the current row".into();
-                self.problem(ProblemKind::NotRelated { column, tables }, list[0].place);
+                self.problem(ProblemKind::NotRelated { column, tables, proposal }, list[0].place);
                 Scalar::invalid(place)
             }
         }
+    }
+
+    /// Returns whether a table is on the many side of the table of a current row.
+    fn is_on_many_side_of_rows(&self, table: CubeId) -> bool {
+        let is_one_side = |id: DimensionId| id.cube != table && self.names.is_to_one(table, id.cube);
+        self.visible_scopes()
+            .any(|(_, scope)| scope.columns.iter().filter_map(|column| column.lineage).any(is_one_side))
     }
 
     /// Binds a call of a function that takes only scalars and words.
@@ -319,7 +331,11 @@ impl<'q> Binder<'q> {
                 _ if argument.kind == ExpressionKind::Omitted => scalars.push(None),
                 Some(ParameterKind::DiffInterval) => words.extend(self.word(argument, DIFF_INTERVALS)),
                 kind => {
+                    let detects_errors =
+                        at == 0 && matches!(function.operation, Operation::IfError | Operation::IsError);
+                    self.deferring += usize::from(detects_errors);
                     let scalar = self.scalar(argument);
+                    self.deferring -= usize::from(detects_errors);
                     is_valid &= scalar.kind != ScalarKind::Invalid;
                     let accepts = match kind {
                         Some(ParameterKind::Scalar(accepts)) => Some(accepts),
@@ -370,8 +386,8 @@ impl<'q> Binder<'q> {
         let wrong = match accepts {
             Some(Accepts::Boolean) if matches!(scalar.ty, Type::Text | Type::DateTime) => "TRUE or FALSE",
             Some(Accepts::Date) if scalar.ty == Type::Boolean => "a date",
-            // Strings of digits convert to numbers; other constants never do.
-            Some(Accepts::Number) if is_text_without_number(scalar) => "a number",
+            // Strings of digits convert to numbers; other constants never do. IFERROR detects that a value does not.
+            Some(Accepts::Number) if self.deferring == 0 && is_text_without_number(scalar) => "a number",
             _ => return true,
         };
         self.problem(ProblemKind::WrongType { expected: wrong, found: scalar.ty }, scalar.place);

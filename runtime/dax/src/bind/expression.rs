@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use terrane_compiler::model::DimensionId;
+use terrane_compiler::text::nearest::likely;
 use terrane_compiler::types::Value;
 
 use super::{Binder, RowContext, named_column};
@@ -120,6 +121,15 @@ impl<'q> Binder<'q> {
                 BoundExpression::Scalar(Scalar::invalid(name.place))
             }
             Err(kind) => {
+                let kind = match kind {
+                    // The name of no table is similar, so it is more likely a string, such as the name of a column.
+                    ProblemKind::UnknownTable { name, nearest }
+                        if likely(&name, nearest.iter().map(|name| &**name)).is_none() =>
+                    {
+                        ProblemKind::QuotedString { name }
+                    }
+                    kind => kind,
+                };
                 self.problem(kind, name.place);
                 BoundExpression::Table(Table::invalid(name.place))
             }

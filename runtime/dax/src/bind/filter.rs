@@ -145,9 +145,17 @@ impl<'q> Binder<'q> {
                 None
             }
         };
-        let columns: Vec<Option<DimensionId>> = columns.iter().map(|column| self.column(column)).collect();
-        let columns = columns.into_iter().collect::<Option<Vec<DimensionId>>>()?;
+        let columns: Vec<Option<Vec<DimensionId>>> = columns.iter().map(|column| self.columns_except(column)).collect();
+        let columns = columns.into_iter().collect::<Option<Vec<_>>>()?.concat();
         table.map(|table| AllOf::Except(table, columns))
+    }
+
+    /// Binds an argument of ALLEXCEPT whose filters stay: a column, or a table, which stands for all of its columns.
+    fn columns_except(&mut self, argument: &'q Expression) -> Option<Vec<DimensionId>> {
+        let ExpressionKind::Name(name) = &argument.kind else { return self.column(argument).map(|id| vec![id]) };
+        let cube = self.table_named(name)?;
+        let count = self.model().cube(cube).dimensions.len() as u32;
+        Some((0..count).map(|index| DimensionId { cube, index }).collect())
     }
 
     /// Returns whether the form of an expression shows that it is a table.

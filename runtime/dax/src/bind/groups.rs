@@ -10,6 +10,7 @@ use super::table::named_columns;
 use crate::bound::{Filter, Group, RollupLevel, Table, TableColumn, TableKind, column_text};
 use crate::functions::{self, Operation};
 use crate::place::Place;
+use crate::print::TableName;
 use crate::problem::ProblemKind;
 use crate::tree::{Expression, ExpressionKind, Literal};
 use crate::types::Type;
@@ -177,8 +178,15 @@ impl<'q> Binder<'q> {
                 .filter_map(|column| column.lineage)
                 .any(|other| other == id || other.cube == id.cube || self.names.is_to_one(other.cube, id.cube));
         if !is_reached {
+            let mut lineages = table.columns.iter().filter_map(|column| column.lineage);
+            let is_on_many_side = lineages.any(|other| self.names.is_to_one(id.cube, other.cube));
+            let column = column_text(self.model(), id);
+            let proposal = is_on_many_side.then(|| {
+                let many = TableName(&self.model().cube(id.cube).name).to_string();
+                format!("SUMMARIZE({many}, {column}), or SUMMARIZECOLUMNS({column}, …)").into()
+            });
             let tables = "the summarized table".into();
-            self.problem(ProblemKind::NotRelated { column: column_text(self.model(), id), tables }, place);
+            self.problem(ProblemKind::NotRelated { column, tables, proposal }, place);
         }
         is_reached
     }

@@ -109,7 +109,7 @@ impl<'q> Binder<'q> {
 
     fn all_table(&mut self, function: &'static Function, of: AllOf, place: Place) -> Option<Table> {
         let model = self.model();
-        let columns = match &of {
+        let columns: Arc<[TableColumn]> = match &of {
             AllOf::Everything => return None,
             AllOf::Table(cube) => self.columns_of(*cube),
             AllOf::Columns(columns) => columns.iter().map(|id| TableColumn::of_model(model, *id)).collect(),
@@ -119,6 +119,11 @@ impl<'q> Binder<'q> {
                 all.iter().filter(is_left).cloned().collect()
             }
         };
+        if columns.is_empty() && function.operation == Operation::AllExcept {
+            let suggestion = "Leave out at least one column of the table.";
+            self.problem(ProblemKind::Replaceable { construct: "ALLEXCEPT of all columns", suggestion }, place);
+            return None;
+        }
         Some(Table { kind: TableKind::All { function, of }, columns, place })
     }
 

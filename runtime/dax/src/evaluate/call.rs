@@ -8,7 +8,7 @@ use terrane_compiler::types::Value;
 use super::datum::is_in_range;
 use super::environment::Environment;
 use super::operators::{compare_as_zero, divide, negate, to_boolean, to_number, to_text};
-use super::{Datum, Decimal, Evaluator, Result, collected, invalid_value, not_supported};
+use super::{Datum, Decimal, Evaluator, Halt, Result, collected, invalid_value, not_supported};
 use crate::bound::Scalar;
 use crate::functions::{Aggregation, Function, Operation};
 use crate::place::Place;
@@ -36,11 +36,14 @@ impl<'q> Evaluator<'q> {
             Operation::Switch => self.switch(arguments, environment),
             Operation::Coalesce => self.coalesce(arguments, environment),
             Operation::IsBlank => Ok(Datum::Boolean(argument(0)?.is_blank())),
-            Operation::IsError => {
-                let value = argument(0).map(|_| Datum::Boolean(false));
-                self.or_error(value, || Ok(Datum::Boolean(true)))
-            }
-            Operation::IfError => self.or_error(argument(0), || argument(1)),
+            Operation::IsError => match argument(0) {
+                value if is_error(&value) => Ok(Datum::Boolean(true)),
+                value => value.map(|_| Datum::Boolean(false)),
+            },
+            Operation::IfError => match argument(0) {
+                value if is_error(&value) => argument(1),
+                value => value,
+            },
             Operation::Divide => {
                 let values = collected([0, 1].into_iter().map(argument))?;
                 match to_number(&values[1], place)? {
@@ -93,6 +96,16 @@ impl<'q> Evaluator<'q> {
             }
         }
         Ok(Datum::Blank)
+    }
+}
+
+/// Returns whether IFERROR and ISERROR detect a value as an error: a failed conversion, or the infinite or undefined
+/// result of a division by 0.
+fn is_error(value: &Result<Datum>) -> bool {
+    match value {
+        Ok(Datum::Double(number)) => !number.is_finite(),
+        Ok(_) => false,
+        Err(error) => matches!(error, Halt::Value { .. }),
     }
 }
 

@@ -24,6 +24,11 @@ impl FilterContext {
     pub(super) fn new(filters: Rc<FilterList>) -> Self {
         FilterContext { filters, pins: Rc::from([]), relationships: Rc::from([]) }
     }
+
+    /// Returns whether two contexts of one evaluation have the same filters.
+    pub(super) fn is_same(&self, other: &FilterContext) -> bool {
+        self.filters.id == other.filters.id && self.pins == other.pins && self.relationships == other.relationships
+    }
 }
 
 /// Filters that must all hold.

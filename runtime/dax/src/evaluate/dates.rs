@@ -8,16 +8,21 @@ use std::rc::Rc;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span, ToSpan as _};
 use terrane_compiler::model::DimensionId;
+use terrane_compiler::query::Filter;
+use terrane_compiler::types::Operator;
 
-use super::context::FilterContext;
+use super::context::{Allowed, FilterContext, Restriction};
 use super::environment::Environment;
 use super::operators::{to_number, to_text};
 use super::rows::Rows;
-use super::walk::Need;
+use super::walk::{Need, Node};
 use super::{Datum, Evaluator, Result, invalid_value, not_supported};
-use crate::bound::{Table, TableKind};
+use crate::bound::{Scalar, Table, TableKind};
 use crate::functions::Operation;
 use crate::place::Place;
+
+/// The largest number of days from the start of a year to one of its days.
+const LONGEST_YEAR: i32 = 367;
 
 impl<'q> Evaluator<'q> {
     pub(super) fn dates(&self, table: &'q Table, environment: &Environment) -> Result<Rc<Rows>> {
@@ -25,8 +30,22 @@ impl<'q> Evaluator<'q> {
             return Err(not_supported("a table of dates", table.place));
         };
         let place = table.place;
-        let everywhere = FilterContext::new(self.filter_list(Vec::new()));
-        let all = self.moments(*column, &everywhere, place);
+        if function.operation == Operation::DatesBetween {
+            let dates = self.dates_between(*column, arguments, environment, place)?;
+            return Ok(rows_of(table, dates));
+        }
+        let argument = |at: usize| match arguments.get(at) {
+            Some(Some(scalar)) => self.scalar(scalar, environment),
+            _ => Ok(Datum::Blank),
+        };
+        let moved = match function.operation {
+            Operation::SamePeriodLastYear => (-1).years(),
+            Operation::DateAdd => {
+                let number = to_number(&argument(0)?, place)?.trunc() as i64;
+                span(number, words.first().copied(), place)?
+            }
+            _ => Span::new(),
+        };
         let current = match dates {
             Some(table) => self.table(table, environment, &Need::All).map(|rows| {
                 rows.rows.iter().filter_map(|row| row[0].moment().filter(|_| !row[0].is_blank())).collect()
@@ -37,18 +56,18 @@ impl<'q> Evaluator<'q> {
                 self.moments(*column, &inner.context, place)
             }
         };
-        let (all, current): (Vec<DateTime>, Vec<DateTime>) = (all?, current?);
-        let argument = |at: usize| match arguments.get(at) {
-            Some(Some(scalar)) => self.scalar(scalar, environment),
-            _ => Ok(Datum::Blank),
+        let (all, current): (Vec<DateTime>, Vec<DateTime>) = if self.is_filtered(*column, dates.is_some(), environment)
+        {
+            // The filters bound the dates, so that only a part of the column is read.
+            let current: Vec<DateTime> = current?;
+            let Some((from, to)) = reach(function.operation, moved, &current) else { return Ok(empty(table)) };
+            let filters = self.range(*column, Some(from), Some(to), place)?;
+            (self.moments(*column, &FilterContext::new(self.filter_list(filters)), place)?, current)
+        } else {
+            let all = self.moments(*column, &FilterContext::new(self.filter_list(Vec::new())), place);
+            (all?, current?)
         };
         let found: Vec<DateTime> = match function.operation {
-            Operation::DatesBetween => {
-                let (start, end) = (argument(0)?, argument(1)?);
-                let bound = |value: &Datum| if value.is_blank() { None } else { value.moment() };
-                let (start, end) = (bound(&start), bound(&end));
-                all.into_iter().filter(|moment| is_between(*moment, start, end)).collect()
-            }
             Operation::DatesYtd => {
                 let end = to_text(&argument(0)?, place)?;
                 let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
@@ -64,15 +83,76 @@ impl<'q> Evaluator<'q> {
                 let before = this_year.yesterday().map(|last| start_of_year(last, year_end)).unwrap_or(this_year);
                 all.into_iter().filter(|date| (before..this_year).contains(&date.date())).collect()
             }
-            Operation::SamePeriodLastYear => shifted(&all, &current, (-1).years()),
-            Operation::DateAdd => {
-                let number = to_number(&argument(0)?, place)?.trunc() as i64;
-                shifted(&all, &current, span(number, words.first().copied(), place)?)
-            }
+            Operation::SamePeriodLastYear | Operation::DateAdd => shifted(&all, &current, moved),
             _ => return Err(not_supported(function.name, place)),
         };
-        let rows = found.into_iter().map(|date| Rc::from([Datum::of_moment(date)])).collect();
-        Ok(Rc::new(Rows::new(&table.columns, rows)))
+        Ok(rows_of(table, found))
+    }
+
+    /// Returns the dates of a column in a range. If the range is the same for all rows, only its dates are read, so that
+    /// the query has the same bounds on time.
+    fn dates_between(
+        &self,
+        column: DimensionId,
+        arguments: &'q [Option<Scalar>],
+        environment: &Environment,
+        place: Place,
+    ) -> Result<Vec<DateTime>> {
+        let bound = |argument: Option<&'q Option<Scalar>>| -> Result<Option<DateTime>> {
+            let Some(Some(scalar)) = argument else { return Ok(None) };
+            let value = self.scalar(scalar, environment)?;
+            Ok(if value.is_blank() { None } else { value.moment() })
+        };
+        let (start, end) = (bound(arguments.first()), bound(arguments.get(1)));
+        let (start, end) = (start?, end?);
+        let is_read_in_range = self.is_fixed(arguments, environment) && self.access.mask(column).is_none();
+        let filters = if is_read_in_range { self.range(column, start, end, place)? } else { Vec::new() };
+        let all = self.moments(column, &FilterContext::new(self.filter_list(filters)), place)?;
+        Ok(all.into_iter().filter(|moment| is_between(*moment, start, end)).collect())
+    }
+
+    /// Returns whether filters that are the same for all rows restrict a column of dates. `has_dates` is true if the
+    /// dates come from a table.
+    fn is_filtered(&self, column: DimensionId, has_dates: bool, environment: &Environment) -> bool {
+        let context = &environment.context;
+        !has_dates
+            && !environment.has_rows()
+            && context.pins.is_empty()
+            && context.filters.filters.iter().any(|filter| filter.overlaps(&|other| other == column))
+            && self.access.mask(column).is_none()
+    }
+
+    /// Returns whether arguments have the same values for all rows.
+    fn is_fixed(&self, arguments: &'q [Option<Scalar>], environment: &Environment) -> bool {
+        let outside = environment.frames.len() as u32;
+        let is_constant = |scalar: &'q Scalar| {
+            let scan = self.scan(Node::Scalar(scalar), outside);
+            !scan.is_open && !scan.has_aggregates
+        };
+        let has_rows = environment.has_rows() || !environment.context.pins.is_empty();
+        !has_rows || arguments.iter().flatten().all(is_constant)
+    }
+
+    /// Returns the filter that a column is in a range. An end without a time of day includes its whole day.
+    fn range(
+        &self,
+        column: DimensionId,
+        start: Option<DateTime>,
+        end: Option<DateTime>,
+        place: Place,
+    ) -> Result<Vec<Rc<Restriction>>> {
+        let test = |operator, moment| self.test(column, operator, vec![Datum::of_moment(moment)], place);
+        let day_after = end.filter(|end| end.time() == Time::midnight()).and_then(|end| end.tomorrow().ok());
+        let end = match day_after {
+            Some(next) => Some((Operator::Lt, next)),
+            None => end.map(|end| (Operator::Lte, end)),
+        };
+        let bounds = start.map(|start| (Operator::Gte, start)).into_iter().chain(end);
+        let bounds = bounds.map(|(operator, moment)| test(operator, moment)).collect::<Result<Vec<_>>>()?;
+        if bounds.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Rc::new(Restriction::of_columns(vec![column], Allowed::Condition(Filter::And(bounds))))])
     }
 
     /// Returns the dates of a column in a filter context, without BLANK.
@@ -82,8 +162,29 @@ impl<'q> Evaluator<'q> {
     }
 }
 
+/// Returns the ends of a range that contains the current dates and all dates that a function returns for them; `None` if
+/// there are no current dates.
+fn reach(function: Operation, moved: Span, current: &[DateTime]) -> Option<(DateTime, DateTime)> {
+    let (first, last) = (current.iter().min()?.date(), current.iter().max()?.date());
+    let (from, to) = match function {
+        Operation::DatesYtd => (first.saturating_sub(LONGEST_YEAR.days()), last),
+        Operation::PreviousYear => (first.saturating_sub((2 * LONGEST_YEAR).days()), last),
+        _ => {
+            let (from, to) = (first.min(first.saturating_add(moved)), last.max(last.saturating_add(moved)));
+            // A month may be moved to a longer one.
+            (from.saturating_sub(31.days()), to.saturating_add(31.days()))
+        }
+    };
+    Some((from.to_datetime(Time::midnight()), to.to_datetime(Time::midnight())))
+}
+
 fn empty(table: &Table) -> Rc<Rows> {
-    Rc::new(Rows::new(&table.columns, Vec::new()))
+    rows_of(table, Vec::new())
+}
+
+fn rows_of(table: &Table, dates: Vec<DateTime>) -> Rc<Rows> {
+    let rows = dates.into_iter().map(|date| Rc::from([Datum::of_moment(date)])).collect();
+    Rc::new(Rows::new(&table.columns, rows))
 }
 
 fn span(number: i64, unit: Option<&str>, place: Place) -> Result<Span> {

@@ -12,7 +12,7 @@ use terrane_compiler::query::Filter;
 use super::context::{Allowed, Expansion, FilterContext, FilterList, Pin, Restriction, distinct};
 use super::rows::Rows;
 use super::source::Item;
-use super::{Datum, Evaluator, Result, not_supported};
+use super::{Datum, Evaluator, Result, not_supported, replaceable};
 use crate::place::Place;
 use crate::plan::applies;
 
@@ -264,5 +264,7 @@ impl<'q> Evaluator<'q> {
 }
 
 fn refusal(place: Place) -> super::Halt {
-    not_supported("a filter by rows of a table on the many side of another one", place)
+    let suggestion = "Filter by columns of the table on the one side, such as its key in SUMMARIZE(table, other[key]), \
+                      or read them with RELATED.";
+    replaceable("a filter by rows of a table on the many side of another one", suggestion, place)
 }

@@ -615,7 +615,7 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Converts a FILTER over a table or over columns of the model to a condition. Also returns the filters that the
+    /// Converts a table of the model, or a FILTER over one or over columns of the model, to a condition. Also returns the filters that the
     /// condition replaces. Returns `None` if only a list of rows can represent the FILTER.
     fn condition_of_table(
         &self,
@@ -624,7 +624,12 @@ impl<'q> Evaluator<'q> {
         surroundings: &Surroundings,
         place: Place,
     ) -> Result<Option<(Restriction, Replaced)>> {
-        let TableKind::Filter { table: of, context, condition } = &table.kind else { return Ok(None) };
+        let (of, condition) = match &table.kind {
+            TableKind::Filter { table: of, context, condition } => (&**of, Some((*context, &**condition))),
+            // All rows of a table exclude the blank row.
+            TableKind::Model(_) => (table, None),
+            _ => return Ok(None),
+        };
         let Some(columns) = of.columns.iter().map(|column| column.lineage).collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
@@ -653,11 +658,18 @@ impl<'q> Evaluator<'q> {
         if sees_context && (columns.iter().any(is_fresh) || has_filters && !surroundings.is_stable) {
             return Ok(None);
         }
-        let Some(mut filter) = self.fixed_condition(condition, *context, &columns) else { return Ok(None) };
+        let fixed = match condition {
+            Some((context, condition)) => self.fixed_condition(condition, context, &columns),
+            None => Some(terrane_compiler::query::Filter::And(Vec::new())),
+        };
+        let Some(mut filter) = fixed else { return Ok(None) };
         if let Some(cube) = rows_of.filter(|_| sees_context) {
             // The blank row of a table is not one of its rows, so the condition must exclude it.
             let is_row = terrane_compiler::query::Filter::Not(Box::new(self.no_row(cube, place)?));
-            filter = terrane_compiler::query::Filter::And(vec![filter, is_row]);
+            filter = match condition {
+                Some(_) => terrane_compiler::query::Filter::And(vec![filter, is_row]),
+                None => is_row,
+            };
         }
         let expansion = rows_of.map(Expansion::of).into_iter().collect();
         Ok(Some((Restriction { columns, rows_of, expansion, allowed: Allowed::Condition(filter) }, replaced)))

@@ -10,7 +10,7 @@ use super::aggregate::count;
 use super::environment::{Binding, Environment, Value};
 use super::operators::{arithmetic, compare, negate, to_boolean, to_text, typed};
 use super::walk::{Need, Node, Scan};
-use super::{Datum, Evaluator, Halt, Result, collected, invalid_value, not_supported};
+use super::{Datum, Evaluator, Result, collected, invalid_value, not_supported};
 use crate::bound::{BoundExpression, MeasureSource, Scalar, ScalarKind, Table, TableKind, VariableId};
 use crate::functions::{Function, Operation};
 use crate::place::Place;
@@ -161,6 +161,31 @@ impl<'q> Evaluator<'q> {
         value
     }
 
+    /// Returns the table of the model that a variable stands for, if the variable was defined under the filters of the
+    /// environment. Returns other tables unchanged.
+    pub(super) fn behind_variables(&self, table: &'q Table, environment: &Environment) -> &'q Table {
+        let (mut found, mut variables) = (table, environment.clone());
+        loop {
+            found = match &found.kind {
+                TableKind::Model(_) => return found,
+                TableKind::Variable(id) => {
+                    variables = match variables.variable(*id) {
+                        Some(binding) => binding.environment.clone(),
+                        None => Environment::outermost(self.filter_list(Vec::new())),
+                    };
+                    if !variables.context.is_same(&environment.context) {
+                        return table;
+                    }
+                    match &self.query.variables[id.0 as usize].value {
+                        BoundExpression::Table(value) => value,
+                        BoundExpression::Scalar(_) => return table,
+                    }
+                }
+                _ => return table,
+            };
+        }
+    }
+
     fn variable_value(&self, id: VariableId, environment: &Environment) -> Result<Value> {
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || match &self.query.variables[id.0 as usize].value {
             BoundExpression::Scalar(scalar) => {
@@ -170,7 +195,10 @@ impl<'q> Evaluator<'q> {
                 }
                 Ok(Value::Scalar(value))
             }
-            BoundExpression::Table(table) => self.table(table, environment, &Need::All).map(Value::Table),
+            BoundExpression::Table(table) => {
+                let need = self.need_of_variable(table);
+                self.table(table, environment, &need).map(Value::Table)
+            }
         })
     }
 
@@ -244,13 +272,5 @@ impl<'q> Evaluator<'q> {
         let made = make()?;
         self.tables.borrow_mut().insert(key, Rc::clone(&made));
         Ok(made)
-    }
-
-    /// Returns a result, or the value of `on_error` if the result is an error that IFERROR detects.
-    pub(super) fn or_error(&self, result: Result<Datum>, on_error: impl FnOnce() -> Result<Datum>) -> Result<Datum> {
-        match result {
-            Err(Halt::Value { .. }) => on_error(),
-            other => other,
-        }
     }
 }

@@ -91,6 +91,7 @@ impl<'q> Evaluator<'q> {
         environment: &Environment,
     ) -> Result<Rc<Rows>> {
         let place = table.place;
+        let of = self.behind_variables(of, environment);
         let combinations = match of.kind {
             TableKind::Model(cube) if !groups.is_empty() => {
                 self.distinct_of(cube, groups, &environment.context, place)?
@@ -102,8 +103,8 @@ impl<'q> Evaluator<'q> {
             _ => self.groups_of(of, groups, !values.is_empty(), environment)?,
         };
         let base = match of.kind {
-            TableKind::Model(_) => environment.context.clone(),
             _ if values.is_empty() => environment.context.clone(),
+            TableKind::Model(cube) if self.has_no_other_rows(cube, values, environment) => environment.context.clone(),
             _ => self.context_of_rows(of, values, environment)?,
         };
         let columns = table.columns[..groups.len()].to_vec().into();
@@ -116,6 +117,17 @@ impl<'q> Evaluator<'q> {
         });
         let rows = collected_early(rows)?;
         Ok(Rc::new(Rows::new(&table.columns, rows)))
+    }
+
+    /// Returns whether all rows of a table, as a filter, change no value of the groups: the expressions aggregate only
+    /// this table, and no filters around the groups are changed inside them.
+    fn has_no_other_rows(&self, table: CubeId, values: &'q [NamedScalar], environment: &Environment) -> bool {
+        let context = &environment.context;
+        let has_filters = !context.pins.is_empty() || !context.filters.filters.is_empty();
+        values
+            .iter()
+            .map(|value| Node::Scalar(&value.expression))
+            .all(|value| self.aggregates_only(value, table) && (!has_filters || self.retains_filters(value)))
     }
 
     /// Returns the context of the groups of a table expression: its rows are a filter, as in CALCULATE.

@@ -6,12 +6,14 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use terrane_compiler::model::DimensionId;
+use terrane_compiler::model::{CubeId, DimensionId};
 
 use super::Evaluator;
 use crate::bound::{
-    BoundExpression, Filter, FilterKind, NamedScalar, Scalar, ScalarKind, Table, TableKind, VariableId,
+    BoundExpression, BoundQuery, Filter, FilterKind, MeasureSource, NamedScalar, Scalar, ScalarKind, Table, TableKind,
+    VariableId,
 };
+use crate::plan::Aggregates;
 
 /// A part of an expression.
 #[derive(Clone, Copy)]
@@ -212,6 +214,16 @@ fn filter_parts<'q>(filters: &'q [Filter], visit: &mut dyn FnMut(Node<'q>)) {
     }
 }
 
+/// Adds the columns that RELATED and SUMMARIZE read in a node. The values of variables are separate nodes.
+fn collect_related(node: Node<'_>, found: &mut BTreeSet<DimensionId>) {
+    match node {
+        Node::Scalar(Scalar { kind: ScalarKind::Related { column, .. }, .. }) => _ = found.insert(*column),
+        Node::Table(Table { kind: TableKind::Summarize { groups, .. }, .. }) => found.extend(groups),
+        _ => {}
+    }
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || parts(node, &mut |part| collect_related(part, found)));
+}
+
 /// Collects the columns that nodes read.
 struct Scanner<'s, 'q> {
     evaluator: &'s Evaluator<'q>,
@@ -302,6 +314,85 @@ impl<'q> Evaluator<'q> {
         let scan = Rc::new(scanner.scan);
         self.scans.borrow_mut().insert((address, context), Rc::clone(&scan));
         scan
+    }
+
+    /// Returns whether an expression aggregates and reads only the rows of one table.
+    pub(super) fn aggregates_only(&self, node: Node<'q>, table: CubeId) -> bool {
+        let key = (node.address(), table);
+        if let Some(found) = self.aggregated.borrow().get(&key) {
+            return *found;
+        }
+        let found = stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let mut all = self.itself_aggregates_only(node, table);
+            parts(node, &mut |part| all = all && self.aggregates_only(part, table));
+            all
+        });
+        self.aggregated.borrow_mut().insert(key, found);
+        found
+    }
+
+    fn itself_aggregates_only(&self, node: Node<'q>, table: CubeId) -> bool {
+        match node {
+            Node::Scalar(scalar) => match &scalar.kind {
+                ScalarKind::Aggregate { column, .. } | ScalarKind::OfColumn { column, .. } => column.cube == table,
+                ScalarKind::Measure(call) => match call.source {
+                    MeasureSource::Query(id) => {
+                        self.aggregates_only(Node::Scalar(&self.query.measures[id.0 as usize].expression), table)
+                    }
+                    source => {
+                        let mut aggregates = Aggregates::default();
+                        aggregates.add(self.model, source);
+                        aggregates.facts.iter().all(|fact| *fact == table)
+                    }
+                },
+                ScalarKind::Variable(id) => self.variable_aggregates_only(*id, table),
+                _ => true,
+            },
+            Node::Table(of) => match &of.kind {
+                TableKind::Model(cube)
+                | TableKind::ModelWithUnmatched(cube)
+                | TableKind::Related { table: cube, .. } => *cube == table,
+                TableKind::Values { column, .. } | TableKind::Dates { column, .. } => column.cube == table,
+                TableKind::SummarizeColumns { .. } => false,
+                TableKind::Variable(id) => self.variable_aggregates_only(*id, table),
+                _ => true,
+            },
+        }
+    }
+
+    fn variable_aggregates_only(&self, id: VariableId, table: CubeId) -> bool {
+        match &self.query.variables[id.0 as usize].value {
+            BoundExpression::Scalar(scalar) => self.aggregates_only(Node::Scalar(scalar), table),
+            BoundExpression::Table(of) => self.aggregates_only(Node::Table(of), table),
+        }
+    }
+
+    /// Returns the columns that the value of a variable needs: all columns of the table, and the columns of tables on
+    /// its one side that any part of the query reads from rows.
+    pub(super) fn need_of_variable(&self, table: &Table) -> Need {
+        let Some(cube) = self.table_of_rows(table) else { return Need::All };
+        let is_reached = |id: &&DimensionId| id.cube != cube && self.model.join_paths(cube).is_to_one(id.cube);
+        let related: BTreeSet<DimensionId> =
+            self.related.get_or_init(|| self.related_columns()).iter().filter(is_reached).copied().collect();
+        if related.is_empty() { Need::All } else { Need::AllWith(related) }
+    }
+
+    /// Returns the columns that RELATED and SUMMARIZE read in the query.
+    fn related_columns(&self) -> BTreeSet<DimensionId> {
+        let mut found = BTreeSet::new();
+        let BoundQuery { evaluations, variables, measures, .. } = self.query;
+        for evaluation in evaluations {
+            collect_related(Node::Table(&evaluation.table), &mut found);
+            evaluation.order.iter().for_each(|key| collect_related(Node::Scalar(&key.expression), &mut found));
+        }
+        measures.iter().for_each(|measure| collect_related(Node::Scalar(&measure.expression), &mut found));
+        for variable in variables {
+            match &variable.value {
+                BoundExpression::Scalar(scalar) => collect_related(Node::Scalar(scalar), &mut found),
+                BoundExpression::Table(table) => collect_related(Node::Table(table), &mut found),
+            }
+        }
+        found
     }
 
     /// Returns the columns of a row context that several scalars read.

@@ -253,19 +253,29 @@ impl Parser {
     /// Parses expressions, separated by commas, up to a closing bracket.
     fn list(&mut self, open: Place, close: Symbol, allows_omitted: bool) -> Vec<Expression> {
         let mut items = Vec::new();
+        let mut has_semicolons = false;
         self.depth += 1;
         loop {
             let place = self.place();
-            if allows_omitted && (self.is_symbol(Symbol::Comma) || self.is_symbol(close)) {
+            let is_separator = self.is_symbol(Symbol::Comma) || self.is_symbol(Symbol::Semicolon) && has_semicolons;
+            if allows_omitted && (is_separator || self.is_symbol(close)) {
                 items.push(Expression { kind: ExpressionKind::Omitted, place });
             } else {
                 let item = self.expression();
                 items.push(item);
             }
-            if !self.is_symbol(Symbol::Comma) && !self.is_symbol(close) {
+            if !self.is_symbol(Symbol::Comma) && !self.is_symbol(close) && !self.separates_by_semicolon() {
                 self.pass_to_separator(open, close);
             }
             if self.take_symbol(Symbol::Comma) {
+                continue;
+            }
+            if self.separates_by_semicolon() {
+                if !has_semicolons {
+                    self.problem(ProblemKind::SemicolonInList, self.place());
+                }
+                has_semicolons = true;
+                self.advance();
                 continue;
             }
             self.take_symbol(close);
@@ -273,6 +283,17 @@ impl Parser {
         }
         self.depth -= 1;
         items
+    }
+
+    /// Returns whether the current token is a semicolon that does not end the query, because a part of an expression
+    /// follows.
+    fn separates_by_semicolon(&self) -> bool {
+        let ends_after = match self.kind_after(1) {
+            TokenKind::End => true,
+            TokenKind::Identifier(_) => self.keyword_after(1).is_some(),
+            _ => false,
+        };
+        self.is_symbol(Symbol::Semicolon) && !ends_after
     }
 
     /// Reports the current token, which is neither a comma nor the closing bracket, and skips to the next comma or

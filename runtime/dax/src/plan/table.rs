@@ -7,7 +7,7 @@ use terrane_compiler::query::Filter as RowFilter;
 use terrane_compiler::types::Value as Constant;
 
 use super::condition::{Compared, Row};
-use super::measures::{calendar_of, may_lack_partners};
+use super::measures::{Aggregates, calendar_of, may_lack_partners};
 use super::shape::{Context, PlannedFilter, Rows, SemanticTable, ShapeColumn, Source};
 use super::{Planner, Top, not_supported};
 use crate::bound::{
@@ -178,17 +178,52 @@ impl Planner<'_> {
         values: &[NamedScalar],
         context: &Context,
     ) -> Result<SemanticTable, Problem> {
-        let TableKind::Model(cube) = of.kind else {
+        let TableKind::Model(cube) = self.behind_names(of, context).kind else {
             return Err(not_supported("SUMMARIZE of a table expression", of.place));
         };
         if groups.is_empty() {
             return Err(not_supported("SUMMARIZE without columns", table.place));
+        }
+        for value in values {
+            let Value { source, .. } = self.value(&value.expression)?;
+            self.refuse_other_rows(source, cube, value.expression.place)?;
         }
         let mut shape = self.shape(Rows::Distinct(cube), groups.to_vec(), context, table.place);
         shape.columns = self.group_columns(&table.columns[..groups.len()]);
         let scalars: Vec<&Scalar> = values.iter().map(|value| &value.expression).collect();
         self.add_values(&mut shape, &scalars, &table.columns[groups.len()..])?;
         Ok(shape)
+    }
+
+    /// Returns the table that a variable stands for, if it has the same filters at its definition.
+    fn behind_names<'t>(&'t self, table: &'t Table, context: &Context) -> &'t Table {
+        let mut found = table;
+        loop {
+            found = match &found.kind {
+                TableKind::Block { result, .. } => result,
+                TableKind::Variable(id) if context.filters.is_empty() => {
+                    match &self.query.variables[id.0 as usize].value {
+                        BoundExpression::Table(value) => value,
+                        BoundExpression::Scalar(_) => return found,
+                    }
+                }
+                _ => return found,
+            };
+        }
+    }
+
+    /// Refuses a measure in SUMMARIZE that the rows of the summarized table restrict: one that aggregates a table whose
+    /// rows may lack a partner in the summarized table, or do not reach it.
+    fn refuse_other_rows(&self, source: MeasureSource, table: CubeId, place: Place) -> Result<(), Problem> {
+        let mut aggregates = Aggregates::default();
+        aggregates.add(self.model, source);
+        let has_partners = !may_lack_partners(self.model, table);
+        let is_unrestricted =
+            |fact: &CubeId| *fact == table || has_partners && self.model.join_paths(*fact).is_to_one(table);
+        match aggregates.facts.iter().all(is_unrestricted) {
+            true => Ok(()),
+            false => Err(not_supported("a measure of another table in SUMMARIZE", place)),
+        }
     }
 
     fn add_columns(

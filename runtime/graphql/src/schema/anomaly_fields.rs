@@ -32,7 +32,7 @@ impl AnomalyFields {
         #[graphql(desc = "The first date of the steps.")] start_date: Option<String>,
         #[graphql(desc = "The last date of the steps.")] end_date: Option<String>,
         min_severity: Option<Severity>,
-        #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<u32>,
+        #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<i64>,
     ) -> Result<Vec<Detection>> {
         Ok(monitor::detections(context, monitor_id, [start_date, end_date], min_severity, limit).await?)
     }
@@ -45,7 +45,7 @@ impl AnomalyFields {
         monitor_id: Option<ID>,
         status: Option<AlertStatus>,
         min_severity: Option<Severity>,
-        #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<u32>,
+        #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<i64>,
     ) -> Result<Vec<Alert>> {
         Ok(monitor::alerts(context, monitor_id, status, min_severity, limit).await?)
     }
@@ -57,7 +57,7 @@ impl AnomalyFields {
         context: &Context<'_>,
         monitor_id: Option<ID>,
         status: Option<DeliveryStatus>,
-        #[graphql(desc = "1 to 1000; default: 100")] limit: Option<u32>,
+        #[graphql(desc = "1 to 1000; default: 100")] limit: Option<i64>,
     ) -> Result<Vec<Delivery>> {
         Ok(delivery::deliveries(context, monitor_id, status, limit).await?)
     }

@@ -78,7 +78,7 @@ pub(crate) async fn one(
     let artifact = artifact(artifact_type, artifact_id);
     let view = service(context)?.artifact(&artifact, &state.parts.context.request).await;
     let found = wire::GovernedArtifact::from(&view.map_err(|error| Failure::from(&error))?);
-    let found = GovernedArtifact::from(found);
+    let found = GovernedArtifact::try_from(found)?;
     state.count(context, 1, &|list| found.items(list))?;
     Ok(found)
 }
@@ -92,7 +92,8 @@ pub(crate) async fn list(context: &Context<'_>, query: ArtifactQuery) -> Result<
     state.count_items(0)?;
     let found = service(context)?.search_artifacts(&query, &state.parts.context.request).await;
     let found = wire::GovernedArtifacts::from(&found.map_err(|error| Failure::from(&error))?);
-    let artifacts: Vec<GovernedArtifact> = found.artifacts.into_iter().map(GovernedArtifact::from).collect();
+    let artifacts = found.artifacts.into_iter().map(GovernedArtifact::try_from);
+    let artifacts = artifacts.collect::<Result<Vec<_>, Failure>>()?;
     let items = |list: &str| match list {
         "artifacts" => Some(artifacts.len()),
         _ => artifacts.iter().filter_map(|artifact| artifact.items(list)).reduce(|sum, items| sum + items),
@@ -114,15 +115,17 @@ impl GovernedArtifact {
     }
 }
 
-impl From<wire::GovernedArtifact> for GovernedArtifact {
-    fn from(found: wire::GovernedArtifact) -> Self {
+impl TryFrom<wire::GovernedArtifact> for GovernedArtifact {
+    type Error = Failure;
+
+    fn try_from(found: wire::GovernedArtifact) -> Result<Self, Failure> {
         let term = |term: wire::LinkedTerm| LinkedTerm {
             id: term.id.into(),
             name: term.name,
             relationship: term.relationship.to_owned(),
         };
-        GovernedArtifact {
-            artifact_type: ArtifactType::named(found.artifact_type),
+        Ok(GovernedArtifact {
+            artifact_type: ArtifactType::named(found.artifact_type)?,
             artifact_id: found.artifact_id,
             title: found.title,
             description: found.description,
@@ -135,10 +138,10 @@ impl From<wire::GovernedArtifact> for GovernedArtifact {
             version: found.version,
             updated_by: found.updated_by,
             updated_at: found.updated_at,
-            owners: found.owners.into_iter().map(OwnerAssignment::from).collect(),
-            certification: found.certification.into(),
+            owners: found.owners.into_iter().map(OwnerAssignment::try_from).collect::<Result<_, _>>()?,
+            certification: found.certification.try_into()?,
             glossary_terms: found.glossary_terms.into_iter().map(term).collect(),
-        }
+        })
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) async fn one(
     let artifact = artifact(artifact_type, artifact_id);
     let view = service(context)?.certification(&artifact, &state.parts.context.request).await;
     let view = view.map_err(|error| Failure::from(&error))?;
-    let record = CertificationRecord::from(wire::Certification::from(&view));
+    let record = CertificationRecord::try_from(wire::Certification::from(&view))?;
     state.count(context, 1, &|list| record.items(list))?;
     Ok(record)
 }
@@ -105,7 +105,7 @@ pub(crate) async fn list(
     context: &Context<'_>,
     status: Option<CertificationStatus>,
     artifact_type: Option<ArtifactType>,
-    slice: (Option<u32>, Option<u32>),
+    slice: (Option<i64>, Option<i64>),
 ) -> Result<CertificationPage, Failure> {
     let state = state(context);
     state.count_items(0)?;
@@ -115,7 +115,7 @@ pub(crate) async fn list(
     let found = service(context)?.certifications(&filter, &page, &state.parts.context.request).await;
     let found = wire::Certifications::from(&found.map_err(|error| Failure::from(&error))?);
     let certifications: Vec<CertificationRecord> =
-        found.certifications.into_iter().map(CertificationRecord::from).collect();
+        found.certifications.into_iter().map(CertificationRecord::try_from).collect::<Result<_, _>>()?;
     let items = |list: &str| match list {
         "certifications" => Some(certifications.len()),
         _ => certifications.iter().filter_map(|record| record.items(list)).reduce(|sum, items| sum + items),
@@ -138,12 +138,14 @@ impl CertificationRecord {
     }
 }
 
-impl From<wire::Certification> for CertificationRecord {
-    fn from(record: wire::Certification) -> Self {
-        CertificationRecord {
-            artifact_type: ArtifactType::named(record.artifact_type),
+impl TryFrom<wire::Certification> for CertificationRecord {
+    type Error = Failure;
+
+    fn try_from(record: wire::Certification) -> Result<Self, Failure> {
+        Ok(CertificationRecord {
+            artifact_type: ArtifactType::named(record.artifact_type)?,
             artifact_id: record.artifact_id,
-            status: CertificationStatus::named(record.status),
+            status: CertificationStatus::named(record.status)?,
             version: record.version,
             submitted_by: record.submitted_by,
             submitted_at: record.submitted_at,
@@ -161,7 +163,7 @@ impl From<wire::Certification> for CertificationRecord {
             archived: record.archived.map(CertificationStep::from),
             allowed_moves: record.allowed_moves.into_iter().map(str::to_owned).collect(),
             orphaned: record.orphaned,
-        }
+        })
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) async fn report(context: &Context<'_>) -> Result<GovernanceReport, Fa
     state.count_items(0)?;
     let report = service(context)?.report(&state.parts.context.request).await;
     let report = report.map_err(|error| Failure::from(&error))?;
-    let report = GovernanceReport::from(wire::GovernanceReport::from(&report));
+    let report = GovernanceReport::try_from(wire::GovernanceReport::from(&report))?;
     state.count(context, 1, &|list| report.items(list))?;
     Ok(report)
 }
@@ -114,19 +114,21 @@ impl GovernanceReport {
     }
 }
 
-impl From<wire::GovernanceReport> for GovernanceReport {
-    fn from(report: wire::GovernanceReport) -> Self {
-        let orphan = |orphan: wire::OrphanedArtifact| OrphanedArtifact {
-            artifact_type: ArtifactType::named(orphan.artifact_type),
-            artifact_id: orphan.artifact_id,
+impl TryFrom<wire::GovernanceReport> for GovernanceReport {
+    type Error = Failure;
+
+    fn try_from(report: wire::GovernanceReport) -> Result<Self, Failure> {
+        let orphan = |orphan: wire::OrphanedArtifact| {
+            let artifact_type = ArtifactType::named(orphan.artifact_type)?;
+            Ok(OrphanedArtifact { artifact_type, artifact_id: orphan.artifact_id })
         };
-        GovernanceReport {
+        Ok(GovernanceReport {
             project: report.project,
             generated_at: report.generated_at,
             summary: report.summary.into(),
-            artifacts: report.artifacts.into_iter().map(GovernanceReportRow::from).collect(),
-            orphans: report.orphans.into_iter().map(orphan).collect(),
-        }
+            artifacts: report.artifacts.into_iter().map(GovernanceReportRow::try_from).collect::<Result<_, _>>()?,
+            orphans: report.orphans.into_iter().map(orphan).collect::<Result<_, Failure>>()?,
+        })
     }
 }
 
@@ -152,13 +154,15 @@ impl From<wire::GovernanceSummary> for GovernanceSummary {
     }
 }
 
-impl From<wire::GovernanceReportRow> for GovernanceReportRow {
-    fn from(row: wire::GovernanceReportRow) -> Self {
-        GovernanceReportRow {
-            artifact_type: ArtifactType::named(row.artifact_type),
+impl TryFrom<wire::GovernanceReportRow> for GovernanceReportRow {
+    type Error = Failure;
+
+    fn try_from(row: wire::GovernanceReportRow) -> Result<Self, Failure> {
+        Ok(GovernanceReportRow {
+            artifact_type: ArtifactType::named(row.artifact_type)?,
             artifact_id: row.artifact_id,
             title: row.title,
-            certification_status: CertificationStatus::named(row.certification_status),
+            certification_status: CertificationStatus::named(row.certification_status)?,
             certified_by: row.certified_by,
             valid_until: row.valid_until,
             owners: row.owners,
@@ -167,6 +171,6 @@ impl From<wire::GovernanceReportRow> for GovernanceReportRow {
             pii_flag: row.pii_flag,
             masked: row.masked,
             findings: row.findings.into_iter().map(str::to_owned).collect(),
-        }
+        })
     }
 }

@@ -86,7 +86,7 @@ pub(crate) async fn budget_usage(
 pub(crate) async fn recommendations(
     context: &Context<'_>,
     user_id: Option<String>,
-    days: Option<u32>,
+    days: Option<i64>,
 ) -> Result<Vec<Recommendation>, Failure> {
     let state = state(context);
     state.count_items(0)?;

@@ -51,7 +51,7 @@ impl CostFields {
         #[graphql(desc = "Only queries at or after this timestamp.")] since: Option<String>,
         #[graphql(desc = "Only queries before this timestamp.")] until: Option<String>,
         #[graphql(desc = "The value of `next` in the previous page.")] before: Option<String>,
-        #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<u32>,
+        #[graphql(desc = "1 to 1000. Default: 100.")] limit: Option<i64>,
     ) -> Result<QueryHistory> {
         let arguments = HistoryArguments { user_id, query_hash, since, until, before, limit };
         Ok(query_history::history(context, arguments).await?)

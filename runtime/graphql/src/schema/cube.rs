@@ -14,7 +14,7 @@ use terrane_compiler::Access;
 use terrane_compiler::model::{self, MeasureKind};
 use terrane_compiler::types::Relationship;
 
-use super::inputs::{FilterInput, OrderInput, Question, TimeDimensionInput};
+use super::inputs::{FilterInput, OrderInput, Question, TimeDimensionInput, count};
 use super::request::state;
 use super::result::QueryResult;
 use super::values::{self, DimensionValue};
@@ -151,8 +151,8 @@ impl Cube {
         filters: Option<Vec<FilterInput>>,
         time_dimensions: Option<Vec<TimeDimensionInput>>,
         order: Option<Vec<OrderInput>>,
-        limit: Option<u32>,
-        offset: Option<u32>,
+        limit: Option<i64>,
+        offset: Option<i64>,
         timezone: Option<String>,
     ) -> Result<QueryResult> {
         let cube = Some(self.name.to_string());
@@ -181,10 +181,10 @@ impl Dimension {
         &self,
         context: &Context<'_>,
         #[graphql(
-            default_with = "Some(DEFAULT_LIMIT)",
+            default_with = "Some(DEFAULT_LIMIT.into())",
             desc = "The maximum number of values, up to the server's limit of rows."
         )]
-        limit: Option<u32>,
+        limit: Option<i64>,
         #[graphql(desc = "Text that the values contain; case is ignored.")] search: Option<String>,
     ) -> Result<Vec<DimensionValue>> {
         let request = ValuesRequest {
@@ -193,7 +193,7 @@ impl Dimension {
             granularity: None,
             search: search.as_deref(),
             order: ValuesOrder::ByFrequency,
-            limit: limit.unwrap_or(DEFAULT_LIMIT).into(),
+            limit: count("limit", limit)?.unwrap_or(DEFAULT_LIMIT.into()),
         };
         let state = state(context);
         let values = values::of(state, request).await?;

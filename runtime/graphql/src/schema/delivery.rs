@@ -48,7 +48,7 @@ pub(crate) async fn deliveries(
     context: &Context<'_>,
     monitor_id: Option<ID>,
     status: Option<DeliveryStatus>,
-    limit: Option<u32>,
+    limit: Option<i64>,
 ) -> Result<Vec<Delivery>, Failure> {
     let state = state(context);
     let parts = &state.parts;

@@ -66,7 +66,7 @@ pub(crate) async fn terms(
     search: Option<String>,
     category: Option<String>,
     status: Option<GlossaryStatus>,
-    limit: Option<u32>,
+    limit: Option<i64>,
 ) -> Result<Vec<GlossaryTerm>, Failure> {
     let state = state(context);
     state.count_items(0)?;

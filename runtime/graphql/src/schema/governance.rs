@@ -5,7 +5,7 @@ use terrane_app::governance::GovernanceService;
 use terrane_wire::governance::{DEFAULT_LIMIT, MAX_LIMIT};
 use terrane_wire::{Code, ErrorBody};
 
-use super::inputs::checked_limit;
+use super::inputs::{checked_limit, count};
 use super::request::state;
 use crate::failure::Failure;
 
@@ -22,7 +22,7 @@ pub(super) fn service<'c>(context: &Context<'c>) -> Result<&'c GovernanceService
 ///
 /// # Errors
 /// The limit is out of range.
-pub(super) fn page((limit, offset): (Option<u32>, Option<u32>)) -> Result<(usize, usize), Failure> {
+pub(super) fn page((limit, offset): (Option<i64>, Option<i64>)) -> Result<(usize, usize), Failure> {
     let limit = checked_limit(limit, DEFAULT_LIMIT as u32, MAX_LIMIT as u32)?;
-    Ok((limit as usize, offset.unwrap_or(0) as usize))
+    Ok((limit as usize, count("offset", offset)?.unwrap_or(0) as usize))
 }

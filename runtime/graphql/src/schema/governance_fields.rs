@@ -29,7 +29,7 @@ impl GovernanceFields {
         #[graphql(desc = "Words to find in names, synonyms and definitions.")] search: Option<String>,
         category: Option<String>,
         #[graphql(desc = "Default: all but archived terms.")] status: Option<GlossaryStatus>,
-        #[graphql(desc = "The maximum number of terms, 1 to 1000. Default: 100.")] limit: Option<u32>,
+        #[graphql(desc = "The maximum number of terms, 1 to 1000. Default: 100.")] limit: Option<i64>,
     ) -> Result<Vec<GlossaryTerm>> {
         Ok(glossary::terms(context, search, category, status, limit).await?)
     }
@@ -58,8 +58,8 @@ impl GovernanceFields {
         context: &Context<'_>,
         status: Option<CertificationStatus>,
         artifact_type: Option<ArtifactType>,
-        #[graphql(desc = "1 to 500. Default: 50.")] limit: Option<u32>,
-        #[graphql(desc = "The number of certifications to skip.")] offset: Option<u32>,
+        #[graphql(desc = "1 to 500. Default: 50.")] limit: Option<i64>,
+        #[graphql(desc = "The number of certifications to skip.")] offset: Option<i64>,
     ) -> Result<CertificationPage> {
         Ok(certification::list(context, status, artifact_type, (limit, offset)).await?)
     }
@@ -97,8 +97,8 @@ impl GovernanceFields {
         #[graphql(desc = "Only artifacts with all of these tags.")] tags: Option<Vec<String>>,
         certification_status: Option<CertificationStatus>,
         #[graphql(desc = "Only artifacts of this user or group, in any role.")] owner_id: Option<String>,
-        #[graphql(desc = "1 to 500. Default: 50.")] limit: Option<u32>,
-        #[graphql(desc = "The number of artifacts to skip.")] offset: Option<u32>,
+        #[graphql(desc = "1 to 500. Default: 50.")] limit: Option<i64>,
+        #[graphql(desc = "The number of artifacts to skip.")] offset: Option<i64>,
     ) -> Result<GovernedArtifactPage> {
         let (limit, offset) = page((limit, offset))?;
         let query = ArtifactQuery {
@@ -125,8 +125,8 @@ impl GovernanceFields {
         #[graphql(desc = "Only artifacts with all of these tags.")] tags: Option<Vec<String>>,
         certification_status: Option<CertificationStatus>,
         artifact_type: Option<ArtifactType>,
-        #[graphql(desc = "1 to 500. Default: 50.")] limit: Option<u32>,
-        #[graphql(desc = "The number of artifacts to skip.")] offset: Option<u32>,
+        #[graphql(desc = "1 to 500. Default: 50.")] limit: Option<i64>,
+        #[graphql(desc = "The number of artifacts to skip.")] offset: Option<i64>,
     ) -> Result<GovernedArtifactPage> {
         let (limit, offset) = page((limit, offset))?;
         let query = ArtifactQuery {
@@ -161,7 +161,7 @@ impl GovernanceFields {
         #[graphql(desc = "Such as `orders` or `orders.revenue`.")] artifact_id: Option<String>,
         #[graphql(desc = "Only changes of this term, instead of an artifact.")] term_id: Option<ID>,
         #[graphql(desc = "The value of `next` in the previous page.")] before: Option<String>,
-        #[graphql(desc = "1 to 500. Default: 50.")] limit: Option<u32>,
+        #[graphql(desc = "1 to 500. Default: 50.")] limit: Option<i64>,
     ) -> Result<GovernanceHistory> {
         let arguments = HistoryArguments { artifact_type, artifact_id, term_id, before, limit };
         Ok(governance_history::history(context, arguments).await?)

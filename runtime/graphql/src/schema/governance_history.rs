@@ -53,7 +53,7 @@ pub(crate) struct HistoryArguments {
     pub(crate) artifact_id: Option<String>,
     pub(crate) term_id: Option<ID>,
     pub(crate) before: Option<String>,
-    pub(crate) limit: Option<u32>,
+    pub(crate) limit: Option<i64>,
 }
 
 impl HistoryArguments {
@@ -97,7 +97,7 @@ pub(crate) async fn history(context: &Context<'_>, arguments: HistoryArguments) 
     let found = service.history(&arguments.request()?, &state.parts.context.request).await;
     let found = wire::GovernanceHistory::from(&found.map_err(|error| Failure::from(&error))?);
     state.count(context, 1, &|list| (list == "changes").then_some(found.changes.len()))?;
-    let changes = found.changes.into_iter().map(GovernanceChange::from).collect();
+    let changes = found.changes.into_iter().map(GovernanceChange::try_from).collect::<Result<_, _>>()?;
     Ok(GovernanceHistory { changes, next: found.next })
 }
 
@@ -105,21 +105,23 @@ fn json(value: Value) -> Option<Json> {
     (!value.is_null()).then(|| Json::text(value.to_string()))
 }
 
-impl From<wire::GovernanceChange> for GovernanceChange {
-    fn from(change: wire::GovernanceChange) -> Self {
-        GovernanceChange {
+impl TryFrom<wire::GovernanceChange> for GovernanceChange {
+    type Error = Failure;
+
+    fn try_from(change: wire::GovernanceChange) -> Result<Self, Failure> {
+        Ok(GovernanceChange {
             id: change.id.into(),
             at: change.at,
             actor: change.actor,
             action: change.action,
             record: change.record.to_owned(),
-            artifact_type: change.artifact_type.map(ArtifactType::named),
+            artifact_type: change.artifact_type.map(ArtifactType::named).transpose()?,
             artifact_id: change.artifact_id,
             term_id: change.term_id.map(ID::from),
             version: change.version,
             notes: change.notes,
             before: json(change.before),
             after: json(change.after),
-        }
+        })
     }
 }

@@ -4,8 +4,8 @@
 
 use async_graphql::{Context, SimpleObject};
 use terrane_app::ports::guardrails::GuardrailSubject;
-use terrane_wire::ErrorBody;
 use terrane_wire::cost as wire;
+use terrane_wire::{ErrorBody, QueryForm};
 
 use super::cost::guardrails;
 use super::inputs::{Question, malformed};
@@ -150,7 +150,7 @@ pub(crate) async fn check(
     let (query, user_id) = (question.into_query()?, user_id.map(Into::into));
     let checked = service.check(request, &query, user_id.as_ref()).await;
     let checked = checked.map_err(|error| ErrorBody::from_guardrail_check(error, request.scopes))?;
-    Ok(GuardrailCheck::from(wire::GuardrailAnswer::from(&checked)))
+    Ok(GuardrailCheck::from(wire::GuardrailAnswer::new(&checked, QueryForm::Graphql)))
 }
 
 impl From<wire::GuardrailLimits> for Guardrails {

@@ -93,8 +93,8 @@ pub(crate) struct Question {
     pub(crate) time_dimensions: Option<Vec<TimeDimensionInput>>,
     pub(crate) time_range: Option<TimeRangeInput>,
     pub(crate) order: Option<Vec<OrderInput>>,
-    pub(crate) limit: Option<u32>,
-    pub(crate) offset: Option<u32>,
+    pub(crate) limit: Option<i64>,
+    pub(crate) offset: Option<i64>,
     pub(crate) timezone: Option<String>,
     pub(crate) total: Option<bool>,
     pub(crate) totals: Option<bool>,
@@ -132,8 +132,8 @@ impl Question {
             filters,
             segments: distinct(members("segments", self.segments)?),
             order: order.collect::<Result<_, Failure>>()?,
-            limit: self.limit.map(Into::into),
-            offset: self.offset.unwrap_or(0).into(),
+            limit: count("limit", self.limit)?,
+            offset: count("offset", self.offset)?.unwrap_or(0),
             timezone: self.timezone.map(Into::into),
             skip_total: self.total == Some(false),
             totals: self.totals == Some(true),
@@ -241,12 +241,16 @@ pub(super) fn malformed(message: &str, place: &str) -> Failure {
 }
 
 /// Checks the argument `limit` of a list.
-pub(super) fn checked_limit(limit: Option<u32>, default: u32, max: u32) -> Result<u32, Failure> {
-    let limit = limit.unwrap_or(default);
-    match (1..=max).contains(&limit) {
-        true => Ok(limit),
-        false => Err(malformed(&format!("expected an integer from 1 to {max} at `limit`"), "limit")),
-    }
+pub(super) fn checked_limit(limit: Option<i64>, default: u32, max: u32) -> Result<u32, Failure> {
+    let Some(limit) = limit else { return Ok(default) };
+    let within = u32::try_from(limit).ok().filter(|limit| (1..=max).contains(limit));
+    within.ok_or_else(|| malformed(&format!("expected an integer from 1 to {max} at `limit`"), "limit"))
+}
+
+/// Checks an argument that counts something. Its type accepts negative integers, so that the error names the argument.
+pub(super) fn count(argument: &str, value: Option<i64>) -> Result<Option<u64>, Failure> {
+    let refused = |_| malformed(&format!("expected an integer of 0 or more at `{argument}`"), argument);
+    value.map(u64::try_from).transpose().map_err(refused)
 }
 
 impl From<FilterOperator> for Operator {

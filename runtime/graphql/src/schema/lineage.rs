@@ -8,7 +8,7 @@ use terrane_app::lineage::find;
 use terrane_lineage::Sight;
 use terrane_wire::lineage::{self as wire, Direction};
 
-use super::inputs::malformed;
+use super::inputs::{count, malformed};
 use super::request::state;
 use crate::enums::LineageDirection;
 use crate::failure::Failure;
@@ -71,11 +71,12 @@ pub(crate) async fn walk(
     context: &Context<'_>,
     start: Start,
     direction: LineageDirection,
-    depth: Option<u32>,
+    depth: Option<i64>,
 ) -> Result<LineageResult, Failure> {
     let state = state(context);
     state.count_items(0)?;
     let (id, parts) = (start.id()?, &state.parts);
+    let depth = count("depth", depth)?.map(|depth| u32::try_from(depth).unwrap_or(u32::MAX));
     let lineage = parts.snapshot.lineage(&*parts.services.warehouse).await;
     let sight = Sight::of(lineage, &parts.access());
     let start = find(lineage, &sight, &id)?;

@@ -172,7 +172,7 @@ pub(crate) async fn detections(
     monitor_id: Option<ID>,
     dates: [Option<String>; 2],
     min_severity: Option<Severity>,
-    limit: Option<u32>,
+    limit: Option<i64>,
 ) -> Result<Vec<Detection>, Failure> {
     let state = state(context);
     let parts = &state.parts;
@@ -201,7 +201,7 @@ pub(crate) async fn alerts(
     monitor_id: Option<ID>,
     status: Option<AlertStatus>,
     min_severity: Option<Severity>,
-    limit: Option<u32>,
+    limit: Option<i64>,
 ) -> Result<Vec<Alert>, Failure> {
     let state = state(context);
     let filter = AlertFilter {
@@ -264,7 +264,7 @@ pub(super) fn values(dimensions: &BTreeMap<&str, Option<&str>>) -> Json {
     Json::object(dimensions.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())))
 }
 
-pub(super) fn checked_limit(limit: Option<u32>) -> Result<u32, Failure> {
+pub(super) fn checked_limit(limit: Option<i64>) -> Result<u32, Failure> {
     inputs::checked_limit(limit, DEFAULT_LIMIT, MAX_LISTED)
 }
 

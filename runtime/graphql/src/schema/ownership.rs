@@ -9,7 +9,7 @@ use terrane_wire::governance as wire;
 use super::artifact_ref::{ArtifactType, artifact};
 use super::governance::service;
 use super::request::state;
-use crate::failure::Failure;
+use crate::failure::{Failure, unknown_word};
 
 /// The kind of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Enum)]
@@ -73,7 +73,7 @@ pub(crate) async fn of_artifact(
         artifact_type,
         artifact_id: owners.artifact_id,
         version: owners.version,
-        owners: owners.owners.into_iter().map(OwnerAssignment::from).collect(),
+        owners: owners.owners.into_iter().map(OwnerAssignment::try_from).collect::<Result<_, _>>()?,
     })
 }
 
@@ -91,32 +91,34 @@ pub(crate) async fn of_owner(
     let owned = service(context)?.owned_by(&owner_id, owner_type.map(Into::into), &state.parts.context.request).await;
     let owned = wire::OwnedArtifacts::new(&owner_id, &owned.map_err(|error| Failure::from(&error))?);
     state.count(context, owned.artifacts.len(), &|_| None)?;
-    Ok(owned.artifacts.into_iter().map(OwnerAssignment::from).collect())
+    owned.artifacts.into_iter().map(OwnerAssignment::try_from).collect()
 }
 
 impl OwnerType {
-    fn named(word: &str) -> Self {
-        governance_records::OwnerType::named(word).unwrap_or(governance_records::OwnerType::User).into()
+    fn named(word: &str) -> Result<Self, Failure> {
+        governance_records::OwnerType::named(word).map(Into::into).ok_or_else(|| unknown_word("owner type", word))
     }
 }
 
 impl OwnerRole {
-    fn named(word: &str) -> Self {
-        governance_records::OwnerRole::named(word).unwrap_or(governance_records::OwnerRole::DataOwner).into()
+    fn named(word: &str) -> Result<Self, Failure> {
+        governance_records::OwnerRole::named(word).map(Into::into).ok_or_else(|| unknown_word("owner role", word))
     }
 }
 
-impl From<wire::OwnerAssignment> for OwnerAssignment {
-    fn from(owner: wire::OwnerAssignment) -> Self {
-        OwnerAssignment {
-            artifact_type: ArtifactType::named(owner.artifact_type),
+impl TryFrom<wire::OwnerAssignment> for OwnerAssignment {
+    type Error = Failure;
+
+    fn try_from(owner: wire::OwnerAssignment) -> Result<Self, Failure> {
+        Ok(OwnerAssignment {
+            artifact_type: ArtifactType::named(owner.artifact_type)?,
             artifact_id: owner.artifact_id,
-            owner_type: OwnerType::named(owner.owner_type),
+            owner_type: OwnerType::named(owner.owner_type)?,
             owner_id: owner.owner_id,
-            role: OwnerRole::named(owner.role),
+            role: OwnerRole::named(owner.role)?,
             assigned_by: owner.assigned_by,
             assigned_at: owner.assigned_at,
             origin: owner.origin.to_owned(),
-        }
+        })
     }
 }

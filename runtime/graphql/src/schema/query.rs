@@ -116,7 +116,7 @@ impl Reads {
         #[graphql(desc = "A column, such as `source.raw.orders.column.amount`.")] column: Option<String>,
         #[graphql(desc = "The id of any node.")] node: Option<String>,
         #[graphql(default_with = "Some(LineageDirection::Upstream)")] direction: Option<LineageDirection>,
-        #[graphql(desc = "The maximum number of edges from the start.")] depth: Option<u32>,
+        #[graphql(desc = "The maximum number of edges from the start.")] depth: Option<i64>,
     ) -> Result<LineageResult> {
         let start = Start { measure, column, node };
         let direction = direction.unwrap_or(LineageDirection::Upstream);
@@ -147,7 +147,7 @@ impl Reads {
         #[graphql(desc = "Only artifacts with this state of certification.")] certification_status: Option<
             CertificationStatus,
         >,
-        #[graphql(desc = "The maximum number of results, 1 to 100. Default: 20.")] limit: Option<u32>,
+        #[graphql(desc = "The maximum number of results, 1 to 100. Default: 20.")] limit: Option<i64>,
     ) -> Result<Vec<SearchResult>> {
         let filter = SearchFilter { types, cube, tags, status: certification_status };
         Ok(search::search(context, query, filter, limit).await?)
@@ -160,7 +160,7 @@ impl Reads {
         context: &Context<'_>,
         #[graphql(desc = "The text so far; the last word may be incomplete.")] query: String,
         #[graphql(desc = "Only members that a query of this cube can use.")] cube: Option<String>,
-        #[graphql(desc = "The maximum number of suggestions, 1 to 100. Default: 10.")] limit: Option<u32>,
+        #[graphql(desc = "The maximum number of suggestions, 1 to 100. Default: 10.")] limit: Option<i64>,
     ) -> Result<Vec<SearchResult>> {
         Ok(search::suggestions(context, query, cube, limit).await?)
     }

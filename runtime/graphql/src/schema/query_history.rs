@@ -61,7 +61,7 @@ pub(crate) struct HistoryArguments {
     pub(crate) since: Option<String>,
     pub(crate) until: Option<String>,
     pub(crate) before: Option<String>,
-    pub(crate) limit: Option<u32>,
+    pub(crate) limit: Option<i64>,
 }
 
 impl HistoryArguments {

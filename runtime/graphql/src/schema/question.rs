@@ -31,8 +31,8 @@ macro_rules! question_field {
                 time_range: Option<$crate::schema::inputs::TimeRangeInput>,
                 #[graphql(desc = "Sort keys. Default: an order that the server chooses.")]
                 order: Option<Vec<$crate::schema::inputs::OrderInput>>,
-                #[graphql(desc = "The number of rows of the page. Default: 1000.")] limit: Option<u32>,
-                #[graphql(desc = "The number of rows before the page.")] offset: Option<u32>,
+                #[graphql(desc = "The number of rows of the page. Default: 1000.")] limit: Option<i64>,
+                #[graphql(desc = "The number of rows before the page.")] offset: Option<i64>,
                 #[graphql(desc = "A time zone of the IANA database, such as `Europe/Berlin`.")] timezone: Option<String>,
                 #[graphql(desc = "`false`: `totalCount` may be null.")] total: Option<bool>,
                 #[graphql(desc = "`true`: adds each measure without dimensions as `totals`.")] totals: Option<bool>,

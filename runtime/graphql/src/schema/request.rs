@@ -15,7 +15,7 @@ use terrane_app::governance::Badges;
 use terrane_app::query::Answer;
 use terrane_compiler::Access;
 use terrane_compiler::query::{Filter, SemanticQuery};
-use terrane_wire::ErrorBody;
+use terrane_wire::{ErrorBody, QueryForm};
 
 use super::item_count::{self, ItemCount};
 use crate::context::{GraphQlContext, GraphQlServices, ServerUseCases};
@@ -153,7 +153,7 @@ impl RequestParts {
 
     /// Converts the error of a query to the form that the caller may see.
     pub(crate) fn failure(&self, error: terrane_app::query::QueryRunError) -> Failure {
-        ErrorBody::from_run(error, self.context.request.scopes).into()
+        ErrorBody::from_run_in(QueryForm::Graphql, error, self.context.request.scopes).into()
     }
 
     /// Returns the caller's access to the model.

@@ -12,7 +12,7 @@ use terrane_wire::ErrorBody;
 use terrane_wire::search::SearchHit;
 
 use super::cube::Certification;
-use super::inputs::malformed;
+use super::inputs::checked_limit;
 use super::request::state;
 use crate::enums::{CertificationStatus, SearchType};
 use crate::failure::Failure;
@@ -65,7 +65,7 @@ pub(crate) async fn search(
     context: &Context<'_>,
     text: String,
     filter: SearchFilter,
-    limit: Option<u32>,
+    limit: Option<i64>,
 ) -> Result<Vec<SearchResult>, Failure> {
     let request = SearchRequest {
         text,
@@ -87,7 +87,7 @@ pub(crate) async fn suggestions(
     context: &Context<'_>,
     text: String,
     cube: Option<String>,
-    limit: Option<u32>,
+    limit: Option<i64>,
 ) -> Result<Vec<SearchResult>, Failure> {
     let request = SuggestionRequest { text, cube, limit: checked(limit, DEFAULT_SUGGESTIONS)? };
     let found = service(context)?.suggest(&request, &state(context).parts.context.request).await;
@@ -101,12 +101,8 @@ fn service<'c>(context: &Context<'c>) -> Result<&'c SearchService, Failure> {
     state.parts.services.search.as_deref().ok_or_else(off)
 }
 
-fn checked(limit: Option<u32>, default: usize) -> Result<usize, Failure> {
-    match limit {
-        None => Ok(default),
-        Some(limit) if (1..=MAX_LIMIT as u32).contains(&limit) => Ok(limit as usize),
-        Some(_) => Err(malformed("expected an integer from 1 to 100 at `limit`", "limit")),
-    }
+fn checked(limit: Option<i64>, default: usize) -> Result<usize, Failure> {
+    checked_limit(limit, default as u32, MAX_LIMIT as u32).map(|limit| limit as usize)
 }
 
 fn results(context: &Context<'_>, found: Result<Hits, SearchError>) -> Result<Vec<SearchResult>, Failure> {

@@ -16,7 +16,7 @@ use terrane_wire::preaggregations::PreaggregationStatus;
 use terrane_wire::{Audience, ErrorBody};
 
 use super::alert_state::Severity;
-use super::inputs::Question;
+use super::inputs::{Question, count};
 use super::job::Job;
 use super::modules::has_monitors;
 use super::monitor::{self, Alert};
@@ -37,7 +37,7 @@ question_field! {
     [async_graphql::Subscription]
     /// The rows of a query: at once, and again whenever they have changed. If the warehouse does not report changes,
     /// the query runs every `refreshSeconds`, at least 1.
-    QueryResultField.query_result(refresh_seconds: Option<u32>) -> Items<QueryResult> = live_rows
+    QueryResultField.query_result(refresh_seconds: Option<i64>) -> Items<QueryResult> = live_rows
 }
 
 #[derive(Default)]
@@ -87,12 +87,13 @@ impl States {
 async fn live_rows(
     state: &RequestState,
     question: Question,
-    refresh_seconds: Option<u32>,
+    refresh_seconds: Option<i64>,
 ) -> Result<Items<QueryResult>, Failure> {
     let cube = question.cube.clone();
     let query = question.into_query()?;
     let parts = Arc::clone(&state.parts);
-    let refresh = refresh_seconds.map(|seconds| Duration::from_secs(seconds.into()));
+    let refresh =
+        count("refreshSeconds", refresh_seconds)?.map(|seconds| Duration::from_secs(seconds.min(u32::MAX.into())));
     let answers = parts.services.live.query(query, parts.request(QueryKind::Graphql), refresh);
     let items = answers.map(move |answer| match answer {
         Ok(live) => {

@@ -98,7 +98,8 @@ impl<'a> AuthRequirement<'a> {
                 Ok(Identity { caller: anonymous.caller.clone(), scopes: anonymous.scopes, ..Identity::default() })
             }
             _ => {
-                let message = "a credential is required: `Authorization: Bearer <API key or access token>`";
+                let message = "a credential is required: `Authorization: Bearer <API key or access token>` or the \
+                               parameter `api_key`; API keys start with `trn_`";
                 Err(Denial { reason: "no credentials", error: ApiError::new(Code::Unauthorized, message) })
             }
         }
@@ -156,10 +157,13 @@ fn credentials(protocol: &dyn Protocol, request: &Request) -> Result<Credentials
     credentials.map_err(|error| {
         let (reason, message) = match error {
             CredentialsError::Several => ("several credentials", "more than one credential"),
-            CredentialsError::InvalidKey => ("malformed credential", "`api_key` is not an API key"),
+            CredentialsError::InvalidKey => {
+                ("malformed credential", "`api_key` is not an API key; API keys start with `trn_`")
+            }
             CredentialsError::InvalidHeader => (
                 "malformed credential",
-                "expected `Authorization: Bearer <API key or access token>`, or Basic with an API key as the password",
+                "expected `Authorization: Bearer <API key or access token>`, or Basic with an API key as the password; \
+                 API keys start with `trn_`",
             ),
         };
         Denial { reason, error: ApiError::new(Code::Unauthorized, message) }

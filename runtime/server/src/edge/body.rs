@@ -27,14 +27,17 @@ pub(crate) struct BodyFormat {
 pub(crate) const JSON: BodyFormat = BodyFormat { name: "JSON", media_type: "application/json", suffix: Some("+json") };
 
 impl BodyFormat {
-    /// Accepts the format's media types, whatever their parameters.
+    /// Returns whether a body has one of the format's media types, with any parameters.
+    pub(crate) fn is_of(&self, headers: &HeaderMap) -> bool {
+        let essence = content_type(headers).unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        essence.eq_ignore_ascii_case(self.media_type) || self.suffix.is_some_and(|suffix| ends_with(essence, suffix))
+    }
+
     fn require(&self, headers: &HeaderMap) -> Result<(), ApiError> {
-        let found = headers.get(CONTENT_TYPE).map(|value| value.to_str().unwrap_or("unreadable"));
-        let essence = found.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        if essence.eq_ignore_ascii_case(self.media_type) || self.suffix.is_some_and(|suffix| ends_with(essence, suffix))
-        {
+        if self.is_of(headers) {
             return Ok(());
         }
+        let found = content_type(headers);
         let BodyFormat { name, media_type, .. } = self;
         let message = match found {
             Some(found) => format!(
@@ -45,6 +48,10 @@ impl BodyFormat {
         };
         Err(ApiError::new(Code::UnsupportedMediaType, message))
     }
+}
+
+fn content_type(headers: &HeaderMap) -> Option<&str> {
+    headers.get(CONTENT_TYPE).map(|value| value.to_str().unwrap_or("unreadable"))
 }
 
 /// Returns whether a media type consists of a name and this suffix, in upper or lower case.

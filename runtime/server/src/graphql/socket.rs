@@ -249,7 +249,7 @@ async fn authenticate(
         }
         (Some(caller), _) => Ok(caller),
         (None, Some(admission)) => admission.admit(&app, Scope::Read, credentials).await,
-        (None, None) => Err(ApiError::new(Code::Unauthorized, "a credential is required")),
+        (None, None) => Err(ApiError::new(Code::Unauthorized, credentials::REQUIRED)),
     }
 }
 

@@ -13,7 +13,7 @@ use terrane_wire::cost::{
     prediction_from_wire, question_from_wire, recommendations_from_parameters, usage_from_parameters,
     user_from_parameters,
 };
-use terrane_wire::{Code, ErrorBody, schema};
+use terrane_wire::{Code, ErrorBody, QueryForm, schema};
 
 use super::conditional::{IF_MATCH_HEADER, precondition, with_version};
 use crate::app::{App, Scope};
@@ -65,7 +65,7 @@ async fn check(app: App, call: Call) -> Result<Response, ApiError> {
     let (query, user_id) = question_from_wire(&call.json_body(&app).await?)?;
     let checked = service.check(&context, &query, user_id.as_ref()).await;
     let checked = checked.map_err(|error| ErrorBody::from_guardrail_check(error, context.scopes))?;
-    Ok(json_answer(&GuardrailAnswer::from(&checked)))
+    Ok(json_answer(&GuardrailAnswer::new(&checked, QueryForm::Json)))
 }
 
 async fn usage(app: App, call: Call) -> Result<Response, ApiError> {

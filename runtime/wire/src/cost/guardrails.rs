@@ -14,7 +14,7 @@ use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailSubject};
 use terrane_compiler::query::SemanticQuery;
 
 use crate::body;
-use crate::error::guardrail_suggestion;
+use crate::error::{QueryForm, guardrail_suggestion};
 use crate::fields::{FieldError, Fields, Path};
 use crate::query::{self, ModuleQuery};
 use crate::{schema, size};
@@ -284,8 +284,9 @@ impl<'a> From<&'a [GuardrailSource]> for EffectiveGuardrails<'a> {
     }
 }
 
-impl From<&GuardrailCheck> for GuardrailAnswer {
-    fn from(check: &GuardrailCheck) -> Self {
+impl GuardrailAnswer {
+    /// Returns the result of a check, with suggestions in the words of the query's form.
+    pub fn new(check: &GuardrailCheck, form: QueryForm) -> Self {
         let mut warnings = Vec::new();
         if check.is_of_other_user {
             warnings.push("the guardrails of the user's groups are not known here".to_owned());
@@ -297,7 +298,7 @@ impl From<&GuardrailCheck> for GuardrailAnswer {
         GuardrailAnswer {
             allowed: check.exceeded.is_empty(),
             reason: check.exceeded.first().map(ToString::to_string),
-            suggestions: check.exceeded.iter().map(guardrail_suggestion).collect(),
+            suggestions: check.exceeded.iter().map(|exceeded| guardrail_suggestion(exceeded, form)).collect(),
             warnings,
             exceeded: check.exceeded.iter().map(|exceeded| exceeded.guardrail()).collect(),
             guardrails: (&check.guardrails).into(),

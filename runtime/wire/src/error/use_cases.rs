@@ -11,7 +11,7 @@ use terrane_app::invalidation::InvalidationError;
 use terrane_app::jobs::JobError;
 use terrane_app::lineage::UnknownNode;
 use terrane_app::live::LiveError;
-use terrane_app::monitors::{MonitorError, ScheduleError};
+use terrane_app::monitors::MonitorError;
 use terrane_app::ports::detectors::DetectorError;
 use terrane_app::ports::store::StoreError;
 use terrane_app::preaggregations::RefreshError;
@@ -310,10 +310,10 @@ impl ErrorBody {
                 ErrorBody::new(Code::InvalidQuery, message).detail("hint", hint).detail("measures", measures)
             }
             MonitorError::Invalid { field, .. } => ErrorBody::new(Code::InvalidQuery, message).detail("field", field),
-            MonitorError::Schedule(error) => {
-                let field = if matches!(error, ScheduleError::Zone { .. }) { "timezone" } else { "schedule" };
-                ErrorBody::new(Code::InvalidQuery, message).detail("field", field)
+            MonitorError::MaskedDimension { .. } => {
+                ErrorBody::new(Code::InvalidQuery, message).detail("field", "dimensions")
             }
+            MonitorError::Schedule(error) => ErrorBody::new(Code::InvalidQuery, message).detail("field", error.field()),
             MonitorError::MoveNotAllowed { state, allowed, .. } => {
                 let allowed: Vec<&str> = allowed.iter().map(|step| step.as_str()).collect();
                 ErrorBody::new(Code::Conflict, message).detail("state", state.as_str()).detail("allowed_moves", allowed)

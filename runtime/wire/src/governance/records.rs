@@ -27,6 +27,7 @@ use crate::fields::{FieldError, Fields, Path};
 
 /// The version of the format.
 const VERSION: u32 = 1;
+pub(crate) const FILE: &[&str] = &["version", "terms", "ownership", "certifications", "metadata"];
 const MOMENT: &str = "a time like 2026-12-31T12:00:00Z";
 /// The largest number of YAML nodes of a file, enough for 50,000 terms with all their fields.
 const MAX_NODES: usize = 20_000_000;
@@ -308,8 +309,7 @@ pub fn records_from_yaml(text: &str) -> Result<RecordSet, Vec<RecordsProblem>> {
 }
 
 fn file(json: &Json, problems: &mut Vec<FieldError>) -> Option<RecordSet> {
-    const KNOWN: &[&str] = &["version", "terms", "ownership", "certifications", "metadata"];
-    let mut reader = Reader::new(json, &Path::ROOT, KNOWN, problems)?;
+    let mut reader = Reader::new(json, &Path::ROOT, FILE, problems)?;
     let version = reader.fields.integer("version");
     match reader.take(version) {
         Some(Some(version)) if version == u64::from(VERSION) => {}

@@ -3,8 +3,9 @@
 //! In: a body of YAML and query parameters. Out: a set of records and the mode of the import, or an error with the
 //! problems and their places; the numbers of an import. Not here: the format itself (`records`).
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde_json::json;
 use terrane_app::governance::{ImportError, ImportMode, ImportSummary, RecordSet};
 
 use super::records::{RecordsProblem, records_from_yaml};
@@ -15,6 +16,29 @@ use crate::parameters::boolean;
 
 /// The largest number of problems in an answer.
 const MAX_PROBLEMS: usize = 100;
+
+/// Governed records as an export writes them, in JSON instead of YAML.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields, extend("required" = json!(["version"])))]
+pub struct GovernanceRecords {
+    /// The version of the format: 1.
+    pub version: u32,
+    /// The terms of the glossary with their links.
+    #[schemars(schema_with = "entries")]
+    pub terms: Option<()>,
+    /// The owners of artifacts.
+    #[schemars(schema_with = "entries")]
+    pub ownership: Option<()>,
+    #[schemars(schema_with = "entries")]
+    pub certifications: Option<()>,
+    /// The metadata of artifacts.
+    #[schemars(schema_with = "entries")]
+    pub metadata: Option<()>,
+}
+
+fn entries(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": { "type": "object", "additionalProperties": true } })
+}
 
 /// The numbers of records of an import.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -46,7 +70,7 @@ pub fn import_mode_from_parameters(query: &str) -> Result<ImportMode, FieldError
     Ok(mode)
 }
 
-/// Reads a body with the YAML of an export.
+/// Reads a body with the YAML of an export. JSON is a subset of YAML.
 ///
 /// # Errors
 /// Returns the problems of the body.

@@ -115,10 +115,20 @@ async fn invalid_files_are_refused_with_the_places_of_their_problems() {
 }
 
 #[tokio::test]
+async fn records_in_json_are_imported() {
+    let house = House::new().await;
+    let text = json!({"version": 1, "terms": [], "ownership": []}).to_string();
+    for content_type in ["application/json", "application/problem+json; charset=utf-8"] {
+        let checked = house.yaml("admin", "/import?dry_run=true", content_type, &text).await;
+        assert_eq!((checked.status, &checked.json["created"]), (200, &json!(0)), "{}", checked.text);
+    }
+}
+
+#[tokio::test]
 async fn bodies_that_are_not_yaml_are_refused() {
     let house = House::new().await;
     for (path, content_type, text, expected) in [
-        ("/import", "application/json", "{}", (415, "UNSUPPORTED_MEDIA_TYPE")),
+        ("/import", "application/json", "{}", (422, "VALIDATION_ERROR")),
         ("/import", "text/plain", "version: 1", (415, "UNSUPPORTED_MEDIA_TYPE")),
         ("/import?dry_run=maybe", "application/yaml", "version: 1", (400, "INVALID_QUERY")),
         ("/import?dry=true", "application/yaml", "version: 1", (400, "INVALID_QUERY")),

@@ -68,7 +68,7 @@ impl Evaluator {
                 let key = rows.first().map_or(0, Vec::len).saturating_sub(values.len());
                 first_rows(rows, *count, key, *is_ascending)
             }
-            Query::Summarize(table, groups, values) => self.summarized(table, groups, values, &context),
+            Query::Summarize { table, groups, values, .. } => self.summarized(table, groups, values, &context),
             Query::SummarizeColumns { groups, filters, values } => {
                 let mut inner = Context::default();
                 for filter in filters {

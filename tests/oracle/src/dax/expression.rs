@@ -132,7 +132,13 @@ pub enum Query {
     },
     Row(Vec<Scalar>),
     /// SUMMARIZE of the rows of a table, with expressions.
-    Summarize(Table, Vec<Column>, Vec<Scalar>),
+    Summarize {
+        table: Table,
+        /// True if the table is the value of a variable.
+        is_named: bool,
+        groups: Vec<Column>,
+        values: Vec<Scalar>,
+    },
     /// TOPN of ADDCOLUMNS by its first value, with ties.
     TopN(usize, bool, Table, Vec<Scalar>),
 }
@@ -323,9 +329,13 @@ impl Query {
                 let parts = parts.collect::<Vec<String>>().join(", ");
                 format!("EVALUATE SUMMARIZECOLUMNS({parts}{})", named(values))
             }
-            Query::Summarize(table, groups, values) => {
+            Query::Summarize { table, is_named, groups, values } => {
                 let groups = joined(groups, |column| column_text(*column));
-                format!("EVALUATE SUMMARIZE({}, {groups}{})", table.dax(), named(values))
+                let (table, values) = (table.dax(), named(values));
+                match is_named {
+                    true => format!("EVALUATE VAR rows = {table} RETURN SUMMARIZE(rows, {groups}{values})"),
+                    false => format!("EVALUATE SUMMARIZE({table}, {groups}{values})"),
+                }
             }
             Query::Row(values) => format!("EVALUATE ROW({})", named(values).trim_start_matches(", ")),
             Query::TopN(count, is_ascending, table, values) => {

@@ -44,10 +44,13 @@ pub fn query(random: &mut Random) -> Query {
         }
         5 => {
             let table = *random.of(&["orders", "customers"]);
-            let own: Vec<Column> = GROUPS.iter().copied().filter(|(of, _)| *of == table).collect();
+            // Rows of orders have the columns of their customers as well.
+            let own = |(of, _): &Column| table == "orders" || *of == table;
+            let own: Vec<Column> = GROUPS.iter().copied().filter(own).collect();
             let count = 1 + random.below(2);
             let groups = random.some(&own, count);
-            Query::Summarize(model_rows(random, table, outside), groups, scalars(random, outside))
+            let rows = if random.chance(30) { Table::Model(table) } else { model_rows(random, table, outside) };
+            Query::Summarize { table: rows, is_named: random.chance(50), groups, values: scalars(random, outside) }
         }
         _ => {
             let count = 1 + random.below(2);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use terrane_app::cost::Guardrails;
 use terrane_app::ports::warehouse::Warehouse;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 use terrane_golden_tests::{mysql_profile, postgres_profile, spark_profile, sqlite_profile};
@@ -75,7 +76,7 @@ impl Product {
         profile: DialectProfile,
     ) -> Result<Self> {
         let (profile, _folder) = (Arc::new(profile), tempfile::tempdir()?);
-        Ok(Product { runtime, warehouse, profile, settings, flaw: None, _folder })
+        Ok(Product { runtime, warehouse, profile, settings, flaw: None, guardrails: Guardrails::default(), _folder })
     }
 }
 

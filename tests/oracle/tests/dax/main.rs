@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
+mod guardrails;
 mod snowflake;
 
 use serde_json::{Value as Json, json};

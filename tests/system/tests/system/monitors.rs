@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use terrane_app::ports::audit::AuditEntry;
+use terrane_app::ports::monitors::MonitorRecords as _;
+use terrane_store::StateStore;
 use terrane_system_tests::{GraphQlSocket, Program, Scratch, Server, request_as, request_with};
 
 use crate::BINARY;
@@ -358,6 +361,44 @@ fn callers_see_what_their_own_view_shows() {
     denied["dimensions"] = json!(["secret"]);
     let (status, refused) = shop.ask("eu", "POST", MONITORS, Some(&denied));
     assert!(status >= 400 && !refused.to_string().contains("HIDDEN"), "{refused}");
+}
+
+#[test]
+fn masked_dimensions_do_not_split_monitors() {
+    const MASKED: &str =
+        "policies:\n  - {name: masked, cubes: [orders], when: {roles: [seller]}, mask: {channel: \"null\"}}\n";
+    let shop = Shop::of(Scratch::empty().with("cubes/orders.yml", CUBE).with("policies/masked.yml", MASKED));
+    let mut split = definition();
+    split["dimensions"] = json!(["channel"]);
+    let (status, refused) = shop.ask("eu", "POST", MONITORS, Some(&split));
+    let error = &refused["error"];
+    assert_eq!((status, &error["code"]), (400, &json!("INVALID_QUERY")), "{refused}");
+    assert_eq!(error["details"]["field"], "dimensions", "{refused}");
+    assert!(error["message"].as_str().unwrap().contains("`orders.channel`, which is masked"), "{refused}");
+    assert_eq!(shop.ask("boss", "POST", MONITORS, Some(&split)).0, 201);
+    split["dimensions"] = json!(["region"]);
+    assert_eq!(shop.ask("eu", "POST", MONITORS, Some(&split)).0, 201);
+}
+
+#[test]
+fn monitors_without_a_stored_sensitivity_have_the_default() {
+    let shop = Shop::new();
+    let mut plain = definition();
+    plain["sensitivity"] = Value::Null;
+    let (status, monitor) = shop.ask("boss", "POST", MONITORS, Some(&plain));
+    assert_eq!(status, 201, "{monitor}");
+    let default = monitor["sensitivity"].as_f64().unwrap();
+    let id = monitor["id"].as_str().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = StateStore::open("sqlite://.terrane/state.db", shop.project.path()).await.unwrap();
+        let mut stored = store.monitor(id).await.unwrap().unwrap();
+        (stored.definition.sensitivity, stored.version) = (None, stored.version + 1);
+        assert!(store.replace_monitor(&stored, AuditEntry::default()).await.unwrap());
+    });
+    let (_, one) = shop.ask("boss", "GET", &format!("{MONITORS}/{id}"), None);
+    assert_eq!((&one["version"], one["sensitivity"].as_f64()), (&json!(2), Some(default)), "{one}");
+    assert_eq!(shop.list("boss", "monitors")[0]["sensitivity"].as_f64(), Some(default));
 }
 
 #[test]

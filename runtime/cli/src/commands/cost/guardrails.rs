@@ -13,7 +13,7 @@ use terrane_wire::cost::{
     BudgetUsage, EffectiveGuardrails, GuardrailAnswer, QueryHistory, SubjectGuardrails, history_from_parameters,
     limits_from_wire, question_from_wire, usage_from_parameters,
 };
-use terrane_wire::{ErrorBody, FieldError};
+use terrane_wire::{ErrorBody, FieldError, QueryForm};
 
 use super::super::module::{
     CallerArguments, Parameters, PlaceArguments, Requester, VersionArguments, body, enabled, failed, print_list,
@@ -217,7 +217,7 @@ pub(super) async fn check(arguments: &CheckArguments, project: &Project) -> Resu
         let checked = service(services)?.check(&requester.request, &query, user.as_ref()).await;
         let scopes = requester.request.scopes;
         let checked = checked.map_err(|error| failed(ErrorBody::from_guardrail_check(error, scopes)))?;
-        print_record(arguments.json, &GuardrailAnswer::from(&checked));
+        print_record(arguments.json, &GuardrailAnswer::new(&checked, QueryForm::Json));
         Ok(())
     })
     .await

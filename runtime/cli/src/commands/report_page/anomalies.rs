@@ -18,7 +18,7 @@ use terrane_pictures::{SeriesPoint, series};
 use terrane_wire::ErrorBody;
 use terrane_wire::anomaly::time;
 
-use super::contents::{Contents, Row, Series, number};
+use super::contents::{Contents, Missing, Row, Series, number};
 
 const MAX_MEASURES: usize = 24;
 const MAX_OF_CUBE: usize = 3;
@@ -55,13 +55,15 @@ pub(super) async fn add(
         let text = format!("No cube has counts or sums and a primary time dimension with the granularity {step}.");
         contents.note("anomalies", text);
     }
+    let mut missing = Missing::default();
     for (cube, measure) in all.into_iter().take(MAX_MEASURES) {
         let name = format!("{}.{}", cube.name, measure.name);
         match evaluated(engine, caller, request(cube, measure, settings)).await {
-            Ok(run) => add_series(contents, &name, &run),
-            Err(error) => contents.note("anomalies", format!("No series of {name}: {}", message(error))),
+            Ok(run) => add_series(contents, &mut missing, &name, &run),
+            Err(error) => missing.add(name, message(error)),
         }
     }
+    missing.note(contents, "anomalies", "series");
 }
 
 /// Finds anomalies. If the data has no step after the history, tries again with a shorter history.
@@ -120,13 +122,12 @@ fn message(error: AnomalyError) -> String {
     }
 }
 
-fn add_series(contents: &mut Contents, name: &str, run: &AnomalyRun) {
+fn add_series(contents: &mut Contents, missing: &mut Missing, name: &str, run: &AnomalyRun) {
     let Some(ScoredSeries { points, history, .. }) = run.series.first().filter(|series| !series.points.is_empty())
     else {
         let least = run.detector.min_points;
-        let text =
-            format!("No series of {name}: its history is shorter than the {least} values that the detector needs.");
-        return contents.note("anomalies", text);
+        let reason = format!("the history is shorter than the {least} values that the detector needs.");
+        return missing.add(name.to_owned(), reason);
     };
     let drawn = &points[points.len().saturating_sub(MAX_POINTS)..];
     let point = |point: &Point| SeriesPoint {

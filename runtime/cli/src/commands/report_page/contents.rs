@@ -13,6 +13,8 @@ pub(super) struct Contents {
     /// The caller for whom the page was made.
     pub(super) caller: String,
     pub(super) made_at: String,
+    /// The numbers of cubes and metrics that the caller may see, like `5 cubes, 12 metrics`. Aliases are not counted.
+    pub(super) counts: String,
     /// Cubes and metrics as the metadata routes write them.
     pub(super) cubes: Vec<Json>,
     pub(super) metrics: Vec<Json>,
@@ -110,5 +112,54 @@ pub(super) fn number(number: Option<f64>) -> String {
 impl Contents {
     pub(super) fn note(&mut self, section: &'static str, text: String) {
         self.notes.push(Note { section, text });
+    }
+}
+
+/// The largest number of names in a note.
+const MAX_NAMES: usize = 10;
+
+/// Parts that are missing, by their reasons. Many parts can have one reason, such as a warehouse that cannot be reached.
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    reasons: Vec<(String, Vec<String>)>,
+}
+
+impl Missing {
+    pub(super) fn add(&mut self, part: String, reason: String) {
+        match self.reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, parts)) => parts.push(part),
+            None => self.reasons.push((reason, vec![part])),
+        }
+    }
+
+    /// Adds a note for each reason: `No profile of orders, stores: …`.
+    pub(super) fn note(self, contents: &mut Contents, section: &'static str, what: &str) {
+        for (reason, parts) in self.reasons {
+            let others = parts.len().saturating_sub(MAX_NAMES);
+            let named = parts[..parts.len() - others].join(", ");
+            let others = if others == 0 { String::new() } else { format!(" and {others} more") };
+            contents.note(section, format!("No {what} of {named}{others}: {reason}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_with_one_reason_share_a_note() {
+        let (mut contents, mut missing) = (Contents::default(), Missing::default());
+        for number in 1..=12 {
+            missing.add(format!("m{number}"), "the warehouse cannot be reached".to_owned());
+        }
+        missing.add("n".to_owned(), "its history is too short".to_owned());
+        missing.note(&mut contents, "anomalies", "series");
+        let notes: Vec<&str> = contents.notes.iter().map(|note| &*note.text).collect();
+        let expected = [
+            "No series of m1, m2, m3, m4, m5, m6, m7, m8, m9, m10 and 2 more: the warehouse cannot be reached",
+            "No series of n: its history is too short",
+        ];
+        assert_eq!(notes, expected);
     }
 }

@@ -14,7 +14,7 @@ use terrane_pictures::histogram;
 use terrane_wire::ErrorBody;
 use terrane_wire::profile::{type_name, value_to_wire};
 
-use super::contents::{Column, Contents, Frequent, Insight, Profile, number};
+use super::contents::{Column, Contents, Frequent, Insight, Missing, Profile, number};
 
 /// The largest number of characters of a value.
 const MAX_CHARS: usize = 40;
@@ -23,14 +23,14 @@ const MAX_COLUMNS: usize = 200;
 
 /// Adds the profiles of the cubes.
 pub(super) async fn add(contents: &mut Contents, engine: &Services, caller: &RequestContext, cubes: &[Arc<str>]) {
+    let mut missing = Missing::default();
     for cube in cubes {
         match engine.profiling.profile(caller, cube, None, &ProfileConfig::default()).await {
             Ok(found) => add_profile(contents, &found),
-            Err(error) => {
-                contents.note("profiles", format!("No profile of {cube}: {}", ErrorBody::for_operator(error).message));
-            }
+            Err(error) => missing.add(cube.to_string(), ErrorBody::for_operator(error).message),
         }
     }
+    missing.note(contents, "profiles", "profile");
 }
 
 fn add_profile(contents: &mut Contents, found: &CubeProfile) {

@@ -9,6 +9,10 @@ use terrane_wire::Code;
 
 use crate::edge::{ApiError, Credentials};
 
+/// The message for a connection without a credential.
+pub(super) const REQUIRED: &str = "a credential is required in the payload of `connection_init`: `authorization: Bearer \
+                                   <API key or access token>` or `api_key`; API keys start with `trn_`";
+
 /// Reads the credential in the payload of `connection_init`, as in the headers of a request.
 pub(super) fn of_payload(payload: &Map<String, Json>) -> Result<Credentials, ApiError> {
     let nested = payload.iter().find(|(name, _)| name.eq_ignore_ascii_case("headers"));
@@ -35,7 +39,8 @@ pub(super) fn of_payload(payload: &Map<String, Json>) -> Result<Credentials, Api
 }
 
 fn invalid() -> ApiError {
-    let message = "expected `authorization: Bearer <API key or access token>` or `api_key` in the payload";
+    let message = "expected `authorization: Bearer <API key or access token>` or `api_key` in the payload; API keys \
+                   start with `trn_`";
     ApiError::new(Code::Unauthorized, message)
 }
 

@@ -2,7 +2,7 @@
 
 use terrane_wire::governance::bulk::{GovernanceBulk, GovernanceBulkResults};
 use terrane_wire::governance::report::GovernanceReport;
-use terrane_wire::governance::transfer::GovernanceImport;
+use terrane_wire::governance::transfer::{GovernanceImport, GovernanceRecords};
 use terrane_wire::governance::{
     ArtifactMetadataPatch, ArtifactOwners, Certification, CertificationApproval, CertificationDeprecation,
     CertificationRejection, CertificationStep, CertificationSubmission, Certifications, GlossaryLink, GlossaryTerm,
@@ -417,14 +417,14 @@ pub(super) static EXPORT: Doc = Doc {
 pub(super) static IMPORT: Doc = Doc {
     id: "import_governance",
     tag: TAG,
-    summary: "Import governed records in one transaction; the body is the YAML of an export, as `application/yaml`",
+    summary: "Import governed records in one transaction; the body is an export, in YAML (`application/yaml`) or JSON",
     parameters: &[Parameter::query(
         "dry_run",
         ParameterKind::Boolean,
         "true to validate the records and write nothing; default false",
     )],
-    // Clients are generated for bodies in JSON only.
-    body: None,
+    // Generators of clients do not know bodies in YAML.
+    body: Some(RequestBody::required(schema::of::<GovernanceRecords>())),
     answers: &[described(
         200,
         "the numbers of created, changed and unchanged records",

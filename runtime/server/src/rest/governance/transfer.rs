@@ -12,7 +12,7 @@ use terrane_wire::{Code, ErrorBody};
 use super::docs::{EXPORT, IMPORT};
 use super::{fresh, service, text};
 use crate::app::{App, Scope};
-use crate::edge::{ApiError, BodyFormat, Call, RouteAccess, Routes, json_answer};
+use crate::edge::{ApiError, BodyFormat, Call, JSON, RouteAccess, Routes, json_answer};
 
 const ADMIN: RouteAccess = RouteAccess::Scoped(Scope::Admin);
 
@@ -38,7 +38,9 @@ async fn export(app: App, _: Call) -> Result<Response, ApiError> {
 async fn import(app: App, call: Call) -> Result<Response, ApiError> {
     let context = call.context.clone();
     let mode = wire::import_mode_from_parameters(call.query_string())?;
-    let body = call.body(&app, &YAML).await?;
+    // JSON is a subset of YAML.
+    let format = if JSON.is_of(call.headers()) { &JSON } else { &YAML };
+    let body = call.body(&app, format).await?;
     let set = on_thread(move || wire::records_from_body(&body)).await.map_err(|error| *error)?;
     let imported = service(&app)?.import(&set, mode, &context).await;
     let summary = imported.map_err(|error| ErrorBody::from(&error))?;

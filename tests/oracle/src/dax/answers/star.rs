@@ -93,6 +93,44 @@ pub(super) const ANSWERS: &[(&str, &str)] = &[
         "EVALUATE FILTER(SUMMARIZECOLUMNS(orders[id], \"r\", [revenue], \"n\", [orders]), [r] < 5) ORDER BY orders[id]",
         "[[5, null, 1], [6, -3.0, 1]]",
     ),
+    // The rows of the table are a filter of the groups: orders without a customer belong to no row of `customers`.
+    (
+        "EVALUATE SUMMARIZE(customers, customers[region], \"n\", [orders]) ORDER BY customers[region]",
+        r#"[[null, 1], ["APAC", null], ["EU", 1], ["US", 2]]"#,
+    ),
+    (
+        "EVALUATE SUMMARIZE(customers, customers[region], \"n\", [orders] + 0) ORDER BY customers[region]",
+        r#"[[null, 1], ["APAC", 0], ["EU", 1], ["US", 2]]"#,
+    ),
+    // The groups of ADDCOLUMNS are filters of their columns only, and orders without a customer have no region.
+    (
+        "EVALUATE ADDCOLUMNS(SUMMARIZE(customers, customers[region]), \"n\", [orders]) ORDER BY customers[region]",
+        r#"[[null, 3], ["APAC", null], ["EU", 1], ["US", 2]]"#,
+    ),
+    (
+        "EVALUATE SUMMARIZE(orders, customers[region], \"n\", [orders], \"r\", [refunded]) ORDER BY customers[region]",
+        r#"[[null, 3, 1], ["EU", 1, null], ["US", 2, 2]]"#,
+    ),
+    // A variable stands for the rows of its table, with the related columns.
+    (
+        "EVALUATE VAR t = orders RETURN SUMMARIZE(t, customers[region]) ORDER BY customers[region]",
+        r#"[[null], ["EU"], ["US"]]"#,
+    ),
+    (
+        "EVALUATE VAR t = orders RETURN SUMMARIZE(t, customers[region], \"n\", [orders] + 1) ORDER BY customers[region]",
+        r#"[[null, 4], ["EU", 2], ["US", 3]]"#,
+    ),
+    (
+        "EVALUATE VAR t = FILTER(orders, orders[amount] > 6) RETURN SUMMARIZE(t, customers[region], \
+         \"n\", COUNTROWS(orders)) ORDER BY customers[region]",
+        r#"[[null, 1], ["US", 2]]"#,
+    ),
+    ("DEFINE VAR t = orders EVALUATE {SUMX(t, RELATED(customers[credit]))}", "[[300]]"),
+    (
+        "EVALUATE VAR t = FILTER(orders, RELATED(customers[region]) = \"US\") VAR u = t \
+         RETURN {COUNTROWS(FILTER(u, RELATED(customers[credit]) > 60))}",
+        "[[2]]",
+    ),
     // Expressions over measures and groups.
     ("EVALUATE {[revenue] + 1}", "[[40.5]]"),
     (
@@ -153,6 +191,20 @@ pub(super) const ANSWERS: &[(&str, &str)] = &[
     ("EVALUATE UNION({1, 2}, {2, 3}) ORDER BY [Value]", "[[1], [2], [2], [3]]"),
     ("EVALUATE EXCEPT({1, 2, 3}, {2}) ORDER BY [Value]", "[[1], [3]]"),
     ("EVALUATE VALUES(orders[id]) ORDER BY orders[id] START AT 5", "[[5], [6]]"),
+    // IFERROR detects failed conversions, and divisions by 0, whose results are infinite or undefined.
+    (
+        "EVALUATE {(IFERROR(INT(\"abc\"), -1), IFERROR(1 / 0, -2), IFERROR(0 / 0, -3), ISERROR(1 / 0), ISERROR(4 / 2), \
+         IFERROR(4 / 2, -4))}",
+        "[[-1, -2, -3, true, false, 2.0]]",
+    ),
+    // Dates become ISO 8601 strings. COUNTBLANK counts BLANK, and not empty strings.
+    ("EVALUATE {(\"d\" & DATE(2024, 1, 31), COUNTBLANK(orders[status]))}", r#"[["d2024-01-31", 1]]"#),
+    // ALLEXCEPT with a table keeps the filters of all columns of the table.
+    (
+        "EVALUATE CALCULATETABLE(ADDCOLUMNS(VALUES(customers[region]), \"r\", CALCULATE([revenue], \
+         ALLEXCEPT(orders, customers))), orders[status] = \"paid\") ORDER BY customers[region]",
+        r#"[[null, 4.0], ["APAC", null], ["EU", 5.0], ["US", 30.5]]"#,
+    ),
     // Time.
     ("EVALUATE {TOTALYTD([revenue], orders[day])}", "[[42.5]]"),
     ("EVALUATE {CALCULATE([revenue], PREVIOUSYEAR(orders[day]))}", "[[null]]"),

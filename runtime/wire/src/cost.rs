@@ -274,6 +274,7 @@ mod tests {
             pre_aggregation: Some("orders.daily".into()),
             filters: None,
             predicted: None,
+            size: None,
         };
         VisibleQuery { query, is_cube_visible }
     }

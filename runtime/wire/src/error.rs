@@ -22,6 +22,7 @@ use terrane_compiler::types::Granularity;
 
 use crate::pre_aggregation::FactPreAggregation;
 use crate::project::Problem;
+use crate::size;
 
 /// The largest number of characters of a client's text that a message repeats.
 pub const MAX_ECHO_CHARS: usize = 200;
@@ -338,6 +339,10 @@ fn from_guardrail(error: &GuardrailExceeded) -> ErrorBody {
         GuardrailExceeded::Cost { limit_micros, predicted_micros } => {
             body.detail("limit", amount(*limit_micros)).detail("requested", amount(*predicted_micros))
         }
+        GuardrailExceeded::ScanBytes { limit, predicted } => {
+            let body = body.detail("limit", *limit).detail("requested", *predicted);
+            body.detail("excess", predicted.saturating_sub(*limit))
+        }
         GuardrailExceeded::Budget { limit_micros, remaining_micros, predicted_micros, .. } => {
             let body = match predicted_micros {
                 Some(predicted) => body.detail("requested", amount(*predicted)),
@@ -363,6 +368,11 @@ pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded) -> String {
         GuardrailExceeded::ExecutionTime { .. } | GuardrailExceeded::Cost { .. } => {
             "Use a shorter time range or fewer dimensions.".to_owned()
         }
+        GuardrailExceeded::ScanBytes { limit, .. } => format!(
+            "Use fewer members, or members that a pre-aggregation stores, so that the columns that are read have at \
+             most {}.",
+            size::text(*limit)
+        ),
         GuardrailExceeded::Budget { .. } => {
             "Wait for the next period, or ask an administrator for a larger budget.".to_owned()
         }

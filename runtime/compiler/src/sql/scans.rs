@@ -9,9 +9,10 @@ use super::ast::{Name, OrderBy, Query, Select, Source, SqlExpr};
 use super::dialect_profile::DialectProfile;
 use super::lower::Lowered;
 use super::print::{Parameters, print};
-use crate::ids::CubeId;
-use crate::model::{ColumnName, Model};
-use crate::plan::LogicalPlan;
+use crate::model::{ColumnName, CubeId, DimensionId, Model};
+use crate::plan::{Fact, LogicalPlan};
+use crate::query::{Operand, Predicate, Test};
+use crate::types::Value;
 
 /// The facts about a statement from which its bytes and its time are predicted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct StatementShape {
     pub joins: u32,
     /// The number of columns that rows are grouped by.
     pub groups: u32,
+    /// The length of the shortest range of time that a fact is filtered by; `None` without a range with both ends.
+    pub range_seconds: Option<u64>,
 }
 
 /// A place where a statement reads the rows of a relation.
@@ -62,7 +65,50 @@ pub(crate) fn shape_of(lowered: &Lowered<'_>, plan: &LogicalPlan<'_>) -> Stateme
         }
     }
     let joins = plan.facts.iter().map(|fact| fact.tree.joins.len() + fact.semi_joins.len()).sum();
-    StatementShape { facts: small(plan.facts.len()), joins: small(joins), groups: small(plan.groups.len()), ..walk.shape }
+    StatementShape {
+        facts: small(plan.facts.len()),
+        joins: small(joins),
+        groups: small(plan.groups.len()),
+        range_seconds: plan.facts.iter().filter_map(range_seconds).min(),
+        ..walk.shape
+    }
+}
+
+/// Returns the length of the shortest range that all rows of a fact are in.
+fn range_seconds(fact: &Fact<'_>) -> Option<u64> {
+    let mut ranges: Vec<(DimensionId, [Option<i64>; 2])> = Vec::new();
+    fact.row_filters.iter().for_each(|filter| add_ranges(filter, &mut ranges));
+    let length = |(_, [low, high]): &(DimensionId, [Option<i64>; 2])| {
+        u64::try_from((*high)?.checked_sub((*low)?)?).ok().map(|micros| micros.div_ceil(1_000_000))
+    };
+    ranges.iter().filter_map(length).min()
+}
+
+/// Adds the bounds of each time that a predicate sets for all rows, in microseconds.
+fn add_ranges(predicate: &Predicate, ranges: &mut Vec<(DimensionId, [Option<i64>; 2])>) {
+    match predicate {
+        Predicate::And(all) => all.iter().for_each(|each| add_ranges(each, ranges)),
+        Predicate::Test { operand: Operand::Dimension { id, .. }, test: Test::Range { low, high } } => {
+            let [low, high] = [low, high].map(|end| end.as_ref().and_then(|end| micros(&end.value)));
+            match ranges.iter_mut().find(|(of, _)| of == id) {
+                Some((_, known)) => {
+                    known[0] = known[0].max(low);
+                    known[1] = [known[1], high].into_iter().flatten().min();
+                }
+                None => ranges.push((*id, [low, high])),
+            }
+        }
+        _ => {}
+    }
+}
+
+fn micros(value: &Value) -> Option<i64> {
+    const DAY: i64 = 86_400_000_000;
+    match value {
+        Value::Timestamp(micros) | Value::TimestampTz(micros) => Some(*micros),
+        Value::Date(days) => Some(i64::from(*days) * DAY),
+        _ => None,
+    }
 }
 
 /// Prints a scan as a statement without bound values: the used columns of all rows. `None` if the model has changed, or

@@ -40,6 +40,7 @@ fn query(id: &str, second: i64, user: &str) -> ExecutedQuery {
         pre_aggregation: None,
         filters: None,
         predicted: None,
+        size: None,
     }
 }
 

@@ -10,7 +10,9 @@ use std::time::Duration;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
 use futures_util::StreamExt as _;
-use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
+use terrane_app::ports::warehouse::{
+    ResultSet, ScanSize, SizeBasis, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
+};
 use terrane_compiler::model::{CatalogNames, ForeignKey};
 use terrane_compiler::types::Value;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, OpenError};
@@ -542,4 +544,43 @@ async fn foreign_keys_without_nullable_columns_hold_for_every_row() {
         ]
     );
     assert_eq!(foreign_keys(&open(&[])).await, [""; 0]);
+}
+
+async fn scanned(duckdb: &DuckDb, scan: &str) -> Option<ScanSize> {
+    duckdb.scan_size(scan).await.expect("the engine answers")
+}
+
+#[tokio::test]
+async fn scans_have_the_bytes_of_their_columns() {
+    let duckdb = open(&[
+        "CREATE TABLE numbers AS SELECT i, i % 7 AS small, 'a long name of row ' || i AS name FROM range(50000) AS r (i)",
+        "COPY numbers TO 'data/numbers.parquet' (FORMAT parquet, ROW_GROUP_SIZE 20000)",
+        "CREATE SCHEMA raw",
+        "CREATE VIEW raw.numbers AS SELECT * FROM read_parquet('data/numbers.parquet')",
+        "CREATE VIEW raw.named AS SELECT name AS title, small FROM raw.numbers",
+    ]);
+    let of = |sql: &'static str| scanned(&duckdb, sql);
+    let stored = "SELECT CAST(sum(total_compressed_size) AS VARCHAR) \
+                  FROM parquet_metadata('data/numbers.parquet') WHERE path_in_schema IN ('i', 'small')";
+    let expected: u64 = text(&duckdb, stored, &[]).await.parse().expect("a number");
+    let two = of("SELECT scanned.i AS c0, scanned.small AS c1 FROM raw.numbers AS scanned").await;
+    assert_eq!(two, Some(ScanSize { bytes: expected, rows: Some(50_000), basis: SizeBasis::Exact }));
+    let nothing = of("SELECT 1 AS c0 FROM raw.numbers AS scanned").await.expect("a size");
+    assert_eq!((nothing.bytes, nothing.rows), (0, Some(50_000)));
+    let renamed = of("SELECT scanned.title AS c0 FROM raw.named AS scanned").await.expect("a size");
+    assert!(renamed.bytes > expected && renamed.basis == SizeBasis::Exact, "{renamed:?}");
+    let filtered = of("SELECT s.small AS c0 FROM (SELECT * FROM raw.numbers WHERE i > 5) AS s").await.expect("a size");
+    assert_eq!((filtered.bytes, filtered.basis), (expected, SizeBasis::UpperBound));
+}
+
+#[tokio::test]
+async fn scans_of_tables_are_estimated_and_others_unknown() {
+    let duckdb = open(&["CREATE TABLE t AS SELECT i, 'a name ' || i AS name FROM range(50000) AS r (i)"]);
+    let one = scanned(&duckdb, "SELECT s.i AS c0 FROM t AS s").await.expect("a size");
+    assert_eq!((one.rows, one.basis), (Some(50_000), SizeBasis::Statistics));
+    assert!((200_000..=800_000).contains(&one.bytes), "{one:?}");
+    let both = scanned(&duckdb, "SELECT s.i AS c0, s.name AS c1 FROM t AS s").await.expect("a size");
+    assert!(both.bytes > one.bytes);
+    assert_eq!(scanned(&duckdb, "SELECT s.id AS c0 FROM read_csv('data/rows.csv') AS s").await, None);
+    assert_eq!(scanned(&duckdb, "SELECT s.id AS c0 FROM missing AS s").await, None);
 }

@@ -238,7 +238,7 @@ impl ExecutionLog {
                 self.model.add(query);
                 self.observations.add(query);
             }
-            Ok(())
+            Ok::<(), StoreError>(())
         };
         self.learned.get_or_try_init(learn).await.map(|_| ())
     }

@@ -27,9 +27,8 @@ pub fn parquet_reads(query: &str, views: &[String]) -> Option<Vec<Vec<String>>> 
     let of_text = |text| created_views(text, &dialect).into_iter().map(move |view| (text, view));
     let mut unread: Vec<(&String, CreatedView)> = views.iter().flat_map(of_text).collect();
     while let Some(name) = names.pop() {
-        let (read, rest) = unread.into_iter().partition(|(_, view)| is_same(&view.name, &name));
+        let (read, rest): (Vec<_>, Vec<_>) = unread.into_iter().partition(|(_, view)| is_same(&view.name, &name));
         unread = rest;
-        let read: Vec<(&String, CreatedView)> = read;
         for (text, view) in read {
             reads.extend(paths_in(text)?);
             names.extend(view.named?);

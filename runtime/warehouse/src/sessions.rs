@@ -21,6 +21,7 @@ use serde_json::Value as Json;
 use terrane_app::ports::builder::BuiltRelation;
 use terrane_app::ports::warehouse::{
     CatalogTable, Connections, EngineVersion, ResultSet, ScanSize, SizeBasis, Statement, Warehouse, WarehouseError,
+    WarehouseErrorKind,
 };
 use terrane_compiler::model::ForeignKey;
 use terrane_compiler::types::Value;
@@ -194,7 +195,10 @@ impl<E: Engine> Warehouse for Sessions<E> {
     async fn scan_size(&self, scan: &str) -> Result<Option<ScanSize>, WarehouseError> {
         let Some(queries) = E::SIZES else { return Ok(None) };
         let explain = [queries.explain, scan].concat();
-        let rows = self.pool.run(Request::Execute(Statement::plain(&explain)), PROBE_TIMEOUT).await?;
+        let rows = match self.pool.run(Request::Execute(Statement::plain(&explain)), PROBE_TIMEOUT).await {
+            Err(error) if error.kind == WarehouseErrorKind::Refused => return Ok(None),
+            rows => rows?,
+        };
         let Some(tables) = plan_of(&rows).and_then(|plan| (queries.tables)(&plan)) else { return Ok(None) };
         let mut total = ScanSize { bytes: 0, rows: Some(0), basis: SizeBasis::Exact };
         for params in tables {

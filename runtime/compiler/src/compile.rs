@@ -65,7 +65,7 @@ pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> R
         most_rows: None,
         cubes: secured.cubes(),
         rollups: Vec::new(),
-        shape: Arc::new(shape_of(&lowered, plan)),
+        shape: Arc::new(shape_of(&lowered, secured)),
         warnings: plan.warnings(),
     })
 }
@@ -96,7 +96,7 @@ pub fn compile_count(
         most_rows: None,
         cubes: secured.cubes(),
         rollups,
-        shape: Arc::new(shape_of(&lowered, secured.plan())),
+        shape: Arc::new(shape_of(&lowered, &secured)),
         warnings: Vec::new(),
     })
 }

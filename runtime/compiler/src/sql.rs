@@ -42,4 +42,4 @@ pub use probe::{
     ProbedMember, SourceProbe, TypeProbe, columns_probe, rows_probe, single_probes, source_probes, type_probe,
 };
 pub(crate) use scans::shape_of;
-pub use scans::{Scan, ScannedColumns, ScannedRelation, StatementShape, scan_statement};
+pub use scans::{Scan, ScannedColumns, ScannedRange, ScannedRelation, StatementShape, scan_statement};

@@ -28,6 +28,7 @@ use terrane_app::ports::warehouse::{
     BatchStream, CatalogTable, Connections, EngineVersion, ResultSet, ScanSize, Statement, Warehouse, WarehouseError,
 };
 use terrane_compiler::model::ForeignKey;
+use terrane_compiler::sql::ScannedRange;
 
 use build::DuckDbBuilder;
 pub use error::OpenError;
@@ -126,8 +127,8 @@ impl Warehouse for DuckDb {
         self.files.as_ref()?.read()
     }
 
-    async fn scan_size(&self, scan: &str) -> Result<Option<ScanSize>, WarehouseError> {
-        scan_size::scan_size(&self.pool, scan).await
+    async fn scan_size(&self, scan: &str, range: Option<&ScannedRange>) -> Result<Option<ScanSize>, WarehouseError> {
+        scan_size::scan_size(&self.pool, scan, range).await
     }
 
     fn connections(&self) -> Option<Connections> {

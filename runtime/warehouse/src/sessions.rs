@@ -24,6 +24,7 @@ use terrane_app::ports::warehouse::{
     WarehouseErrorKind,
 };
 use terrane_compiler::model::ForeignKey;
+use terrane_compiler::sql::ScannedRange;
 use terrane_compiler::types::Value;
 
 use pool::Pool;
@@ -192,7 +193,7 @@ impl<E: Engine> Warehouse for Sessions<E> {
         self.pool.engine().data_version()
     }
 
-    async fn scan_size(&self, scan: &str) -> Result<Option<ScanSize>, WarehouseError> {
+    async fn scan_size(&self, scan: &str, _: Option<&ScannedRange>) -> Result<Option<ScanSize>, WarehouseError> {
         let Some(queries) = E::SIZES else { return Ok(None) };
         let explain = [queries.explain, scan].concat();
         let rows = match self.pool.run(Request::Execute(Statement::plain(&explain)), PROBE_TIMEOUT).await {

@@ -13,7 +13,8 @@ use futures_util::StreamExt as _;
 use terrane_app::ports::warehouse::{
     ResultSet, ScanSize, SizeBasis, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
 };
-use terrane_compiler::model::{CatalogNames, ForeignKey};
+use terrane_compiler::model::{CatalogNames, ColumnName, ForeignKey};
+use terrane_compiler::sql::ScannedRange;
 use terrane_compiler::types::Value;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, OpenError};
 
@@ -547,7 +548,35 @@ async fn foreign_keys_without_nullable_columns_hold_for_every_row() {
 }
 
 async fn scanned(duckdb: &DuckDb, scan: &str) -> Option<ScanSize> {
-    duckdb.scan_size(scan).await.expect("the engine answers")
+    duckdb.scan_size(scan, None).await.expect("the engine answers")
+}
+
+#[tokio::test]
+async fn row_groups_outside_a_range_of_time_do_not_count() {
+    let duckdb = open(&[
+        "COPY (SELECT i, DATE '2024-01-01' + CAST(i // 1000 AS INTEGER) AS day FROM range(100000) AS r (i)) \
+         TO 'data/days.parquet' (FORMAT parquet, ROW_GROUP_SIZE 10240)",
+        "CREATE VIEW days AS SELECT * FROM read_parquet('data/days.parquet')",
+        "CREATE VIEW moved AS SELECT i, day + INTERVAL 1 YEAR AS day FROM days",
+    ]);
+    let range = |low: &str, high: &str| {
+        let micros = |text: &str| Some(text.parse::<jiff::Timestamp>().expect("a time").as_microsecond());
+        let column = ColumnName { text: "day".into(), quoted: false };
+        ScannedRange { column, low: micros(low), high: micros(high) }
+    };
+    let size = async |view: &str, range: Option<&ScannedRange>| {
+        let scan = format!("SELECT s.day AS c0, s.i AS c1 FROM {view} AS s");
+        duckdb.scan_size(&scan, range).await.expect("the engine answers").expect("a size")
+    };
+    let all = size("days", None).await;
+    let week = range("2024-02-01T00:00:00Z", "2024-02-08T00:00:00Z");
+    let part = size("days", Some(&week)).await;
+    assert_eq!((all.rows, part.rows), (Some(100_000), Some(20_480)));
+    assert!(part.bytes < all.bytes / 3 && part.bytes > 0, "{part:?} of {all:?}");
+    let never = size("days", Some(&range("2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z"))).await;
+    assert_eq!((never.rows, never.bytes), (Some(0), 0));
+    // The times of this view are not those of the file.
+    assert_eq!(size("moved", Some(&week)).await, size("moved", None).await);
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ use terrane_app::ports::warehouse::{
     BatchStream, CatalogTable, Connections, RefusalCause, ResultSet, ScanSize, Statement, Warehouse, WarehouseError,
     WarehouseErrorKind,
 };
+use terrane_compiler::sql::ScannedRange;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 
 use crate::builds::MemoryBuilder;
@@ -232,7 +233,7 @@ impl Warehouse for FakeWarehouse {
         Ok(self.builder.built())
     }
 
-    async fn scan_size(&self, _: &str) -> Result<Option<ScanSize>, WarehouseError> {
+    async fn scan_size(&self, _: &str, _: Option<&ScannedRange>) -> Result<Option<ScanSize>, WarehouseError> {
         Ok(*self.scan_size.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

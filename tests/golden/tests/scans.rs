@@ -127,3 +127,27 @@ fn facts_are_scanned_separately() {
     let shape = shape(&model, &query, &[]);
     assert_eq!((shape.facts, shape.groups, shape.scans.len()), (2, 1, 3));
 }
+
+const TIMES: &str = r#"
+cubes:
+  - name: visits
+    sql_table: raw.visits
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: day, type: time, sql: day, timezone: none, primary_time: true}
+    measures: [{name: count, type: count}]
+policies:
+  - {name: recent, cubes: [visits], row_filter: "{day} >= '2024-02-01'", roles: [local]}
+"#;
+
+#[test]
+fn ranges_of_the_query_are_reported_without_those_of_policies() {
+    let model = model(TIMES, r#"{"visits.id": integer, "visits.day": date}"#);
+    let query = json!({"measures": ["visits.count"], "time_range": {"start": "2024-01-01", "end": "2024-01-31"}});
+    let found = shape(&model, &query, &[]);
+    let range = found.scans[0].range.clone().unwrap();
+    assert_eq!((&*range.column.text, range.low), ("day", Some(1_704_067_200_000_000)));
+    let days = found.range_seconds.unwrap() / 86_400;
+    assert!((30..=31).contains(&days), "{days}");
+    assert_eq!(shape(&model, &query, &["local"]).scans[0].range, None);
+}

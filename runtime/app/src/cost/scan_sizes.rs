@@ -3,13 +3,14 @@
 //! In: the shape of a compiled statement. Out: the bytes and rows of all its scans. The warehouse reads only metadata;
 //! a size is reused as long as the data is unchanged, or for a limited time if the warehouse has no version of its
 //! data. The number of sizes in memory and the time of a read are bounded. Sizes are those of whole relations, so they
-//! do not depend on the caller's policies. Not here: the effect of conditions, which can only make a scan smaller.
+//! do not depend on the caller's policies. Not here: the effect of other conditions than ranges of time, which can only
+//! make a scan smaller.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use terrane_compiler::sql::{StatementShape, scan_statement};
+use terrane_compiler::sql::{ScannedRange, StatementShape, scan_statement};
 
 use crate::catalog::Snapshot;
 use crate::ports::clock::Clock;
@@ -31,7 +32,14 @@ const MAX_SIZES: usize = 10_000;
 pub struct ScanSizes {
     warehouse: Arc<dyn Warehouse>,
     clock: Arc<dyn Clock>,
-    known: Mutex<HashMap<Arc<str>, KnownSize>>,
+    known: Mutex<HashMap<ScanKey, KnownSize>>,
+}
+
+/// The text of a scan, and the ends of its range of time. The column of the range is one of those in the text.
+type ScanKey = (Arc<str>, Option<(Arc<str>, Option<i64>, Option<i64>)>);
+
+fn key(text: &str, range: Option<&ScannedRange>) -> ScanKey {
+    (text.into(), range.map(|range| (Arc::clone(&range.column.text), range.low, range.high)))
 }
 
 #[derive(Clone, Copy)]
@@ -71,7 +79,8 @@ impl ScanSizes {
         let mut total = NOTHING;
         for scan in &shape.scans {
             let text = scan_statement(&snapshot.model, &snapshot.profile, scan)?;
-            let known = self.known().get(text.as_str()).copied().filter(|known| known.is_fresh(now));
+            let key = key(&text, scan.range.as_ref());
+            let known = self.known().get(&key).copied().filter(|known| known.is_fresh(now));
             total = plus(total, known?.size?, scan.is_narrowed);
         }
         Some(total)
@@ -81,14 +90,14 @@ impl ScanSizes {
         let mut total = NOTHING;
         for scan in &shape.scans {
             let text = scan_statement(&snapshot.model, &snapshot.profile, scan)?;
-            total = plus(total, self.of_scan(text.into()).await?, scan.is_narrowed);
+            total = plus(total, self.of_scan(&text, scan.range.as_ref()).await?, scan.is_narrowed);
         }
         Some(total)
     }
 
-    async fn of_scan(&self, text: Arc<str>) -> Option<ScanSize> {
-        let now = self.clock.elapsed();
-        let known = self.known().get(&text).copied();
+    async fn of_scan(&self, text: &str, range: Option<&ScannedRange>) -> Option<ScanSize> {
+        let (key, now) = (key(text, range), self.clock.elapsed());
+        let known = self.known().get(&key).copied();
         let is_settled = |known: &KnownSize| now.saturating_sub(known.compared) < SETTLED;
         if let Some(known) = known.filter(|known| is_settled(known) && known.is_fresh(now)) {
             return known.size;
@@ -96,28 +105,28 @@ impl ScanSizes {
         // The version is read before the size: if the data change in between, the next comparison finds it.
         let version = self.warehouse.data_version().map(|version| version.digest);
         if let Some(known) = known.filter(|known| known.version == version && known.is_fresh(now)) {
-            self.remember(text, KnownSize { compared: now, ..known });
+            self.remember(key, KnownSize { compared: now, ..known });
             return known.size;
         }
         // A warehouse that cannot be asked now can be asked again at once.
-        let size = self.warehouse.scan_size(&text).await.ok()?;
-        self.remember(text, KnownSize { size, version, read: now, compared: now });
+        let size = self.warehouse.scan_size(text, range).await.ok()?;
+        self.remember(key, KnownSize { size, version, read: now, compared: now });
         size
     }
 
-    fn remember(&self, text: Arc<str>, size: KnownSize) {
+    fn remember(&self, key: ScanKey, size: KnownSize) {
         let mut known = self.known();
-        if known.len() >= MAX_SIZES && !known.contains_key(&text) {
+        if known.len() >= MAX_SIZES && !known.contains_key(&key) {
             let now = self.clock.elapsed();
             known.retain(|_, size| size.is_fresh(now));
             if known.len() >= MAX_SIZES {
                 known.clear();
             }
         }
-        known.insert(text, size);
+        known.insert(key, size);
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, KnownSize>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<ScanKey, KnownSize>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 use jiff::Timestamp;
 use terrane_compiler::model::ForeignKey;
-use terrane_compiler::sql::{CompiledSql, ResultColumn};
+use terrane_compiler::sql::{CompiledSql, ResultColumn, ScannedRange};
 use terrane_compiler::types::Value;
 
 use super::builder::BuiltRelation;
@@ -244,7 +244,8 @@ pub trait Warehouse: Send + Sync {
     /// Returns the size of what a scan reads: a statement that selects columns of all rows of a relation, with no value
     /// of a caller in it ([`scan_statement`](terrane_compiler::sql::scan_statement)). The statement is not run; only
     /// catalogs, statistics, plans and the metadata of files are read. `None` if the engine cannot tell.
-    async fn scan_size(&self, _scan: &str) -> Result<Option<ScanSize>, WarehouseError> {
+    /// A range of time may leave out rows; an engine that cannot tell their size ignores it.
+    async fn scan_size(&self, _scan: &str, _range: Option<&ScannedRange>) -> Result<Option<ScanSize>, WarehouseError> {
         Ok(None)
     }
 

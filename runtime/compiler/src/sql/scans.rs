@@ -6,11 +6,11 @@
 //! and no value of a caller. Not here: the sizes of relations, which only the warehouse knows.
 
 use super::ast::{Name, OrderBy, Query, Select, Source, SqlExpr};
-use super::dialect_profile::DialectProfile;
+use super::dialect_profile::{DialectProfile, Op};
 use super::lower::Lowered;
 use super::print::{Parameters, print};
 use crate::model::{ColumnName, CubeId, DimensionId, Model};
-use crate::plan::{Fact, LogicalPlan};
+use crate::plan::{Fact, SecuredPlan};
 use crate::query::{Operand, Predicate, Test};
 use crate::types::Value;
 
@@ -36,6 +36,16 @@ pub struct Scan {
     pub columns: ScannedColumns,
     /// True if conditions or joins may let the engine skip a part of the rows.
     pub is_narrowed: bool,
+    /// The range of time that the query's own filters set for all rows. Filters of policies set none.
+    pub range: Option<ScannedRange>,
+}
+
+/// A range of a column of times, in microseconds since 1970. Both ends may be part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScannedRange {
+    pub column: ColumnName,
+    pub low: Option<i64>,
+    pub high: Option<i64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,10 +66,14 @@ pub enum ScannedColumns {
 const SCANNED: &str = "scanned";
 
 /// Returns the scans of a statement, and the size of its plan.
-pub(crate) fn shape_of(lowered: &Lowered<'_>, plan: &LogicalPlan<'_>) -> StatementShape {
+pub(crate) fn shape_of(lowered: &Lowered<'_>, secured: &SecuredPlan<'_>) -> StatementShape {
+    let plan = secured.plan();
     let mut walk = Walk::default();
     walk.query(&lowered.query);
     for scan in &mut walk.shape.scans {
+        // A range that could come from a policy would disclose how many rows the policy hides.
+        let is_open = matches!(scan.relation, ScannedRelation::Cube(id) if secured.protection().rows(id).is_none());
+        scan.range = scan.range.take().filter(|_| is_open);
         if let ScannedColumns::Named(columns) = &mut scan.columns {
             columns.sort_by(|one, other| (&one.text, one.quoted).cmp(&(&other.text, other.quoted)));
         }
@@ -173,6 +187,7 @@ impl<'a> Walk<'a> {
                 self.shape.scans[*scan].is_narrowed = true;
             }
         }
+        select.filters.iter().for_each(|filter| self.bounds(filter));
         let conditions = select.joins.iter().flat_map(|join| &join.on).chain(&select.filters).chain(&select.having);
         conditions.for_each(|condition| self.expression(condition));
         for item in &select.order {
@@ -212,9 +227,31 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Adds the bounds of times that a condition sets for all rows. Of each scan, the first column with bounds counts.
+    fn bounds(&mut self, condition: &'a SqlExpr<'a>) {
+        let (op, args) = match condition {
+            SqlExpr::And(all) => return all.iter().for_each(|each| self.bounds(each)),
+            SqlExpr::Op { op, args, .. } => (op, args),
+            _ => return,
+        };
+        let [SqlExpr::Column { alias, name }, SqlExpr::Param(value)] = &args[..] else { return };
+        let (Some(scan), Some(bound)) = (self.scan_of(alias), micros(value)) else { return };
+        let new = || ScannedRange { column: (*name).clone(), low: None, high: None };
+        let range = self.shape.scans[scan].range.get_or_insert_with(new);
+        if range.column != **name {
+            return;
+        }
+        match op {
+            Op::Ge | Op::Gt => range.low = range.low.max(Some(bound)),
+            Op::Le | Op::Lt => range.high = Some(range.high.map_or(bound, |high| high.min(bound))),
+            _ => {}
+        }
+    }
+
     fn bind(&mut self, alias: &'a str, relation: ScannedRelation) {
         self.bound.push((alias, self.shape.scans.len()));
-        self.shape.scans.push(Scan { relation, columns: ScannedColumns::Named(Vec::new()), is_narrowed: false });
+        let columns = ScannedColumns::Named(Vec::new());
+        self.shape.scans.push(Scan { relation, columns, is_narrowed: false, range: None });
     }
 
     fn scan_of(&self, alias: &str) -> Option<usize> {

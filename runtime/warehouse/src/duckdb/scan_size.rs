@@ -2,16 +2,18 @@
 //!
 //! In: a statement that selects columns of a relation. Out: the stored bytes of the columns that its plan reads: sums of
 //! column chunks from the metadata of Parquet files, and sums of segments of DuckDB's own tables. Nothing but metadata
-//! is read. The plan names the columns and the tables, but no files: these are found in the SQL of the scan and of
+//! is read. Row groups that a range of time excludes do not count. The plan names the columns and the tables, but no files: these are found in the SQL of the scan and of
 //! views. Not here: files of other formats, and tables of other databases, whose sizes are unknown.
 
 use std::collections::{BTreeSet, HashMap};
 
 use arrow::array::AsArray as _;
 use arrow::datatypes::Int64Type;
+use jiff::Timestamp;
 use serde_json::Value as Json;
 use terrane_app::ports::warehouse::{ResultSet, ScanSize, SizeBasis, Statement, WarehouseError, WarehouseErrorKind};
 use terrane_compiler::snippet::parquet_reads;
+use terrane_compiler::sql::ScannedRange;
 use terrane_compiler::types::Value;
 
 use super::PROBE_TIMEOUT;
@@ -29,6 +31,17 @@ const VIEWS: &str = "SELECT sql FROM duckdb_views() WHERE NOT internal AND NOT t
 const OF_FILES: &str = "\
     SELECT split_part(path_in_schema, ', ', 1) AS name, CAST(sum(total_compressed_size) AS BIGINT) AS bytes, \
     CAST(sum(row_group_num_rows) AS BIGINT) AS n FROM parquet_metadata(string_split($1, chr(10))) GROUP BY 1";
+
+/// Like [`OF_FILES`], without the row groups in which all values of a column are outside a range of time. An end that is
+/// null, and values that are no times, leave out nothing.
+const IN_RANGE: &str = "\
+    WITH chunks AS (SELECT * FROM parquet_metadata(string_split($1, chr(10)))), \
+    skipped AS (SELECT file_name, row_group_id FROM chunks WHERE lower(path_in_schema) = $2 \
+    AND (TRY_CAST(stats_max_value AS TIMESTAMP) < TRY_CAST($3 AS TIMESTAMP) \
+    OR TRY_CAST(stats_min_value AS TIMESTAMP) > TRY_CAST($4 AS TIMESTAMP))) \
+    SELECT split_part(path_in_schema, ', ', 1) AS name, CAST(sum(total_compressed_size) AS BIGINT) AS bytes, \
+    CAST(sum(row_group_num_rows) AS BIGINT) AS n FROM chunks ANTI JOIN skipped USING (file_name, row_group_id) \
+    GROUP BY 1";
 
 /// The bytes and the rows of each column of a table. A segment ends where the next one in its block begins; the last
 /// one in a block counts up to the block's end. Constants are stored outside blocks. Segments that were never written
@@ -85,14 +98,18 @@ enum LeafSource {
 type StoredColumns = HashMap<String, (u64, u64)>;
 
 /// Returns the size of a scan; `None` if the plan reads anything whose size is unknown.
-pub(super) async fn scan_size(pool: &Pool, scan: &str) -> Result<Option<ScanSize>, WarehouseError> {
+pub(super) async fn scan_size(
+    pool: &Pool,
+    scan: &str,
+    range: Option<&ScannedRange>,
+) -> Result<Option<ScanSize>, WarehouseError> {
     let explain = [EXPLAIN, scan].concat();
     let Some(plan) = known(run(pool, Statement::plain(&explain)).await)?.as_ref().and_then(plan_of) else {
         return Ok(None);
     };
     let Some(leaves) = leaves(&plan) else { return Ok(None) };
     let files = match leaves.iter().any(|leaf| leaf.source == LeafSource::Parquet) {
-        true => files_of(pool, scan).await?,
+        true => files_of(pool, scan, range.filter(|range| passes_columns(&plan, &leaves, range))).await?,
         false => Vec::new(),
     };
     let mut total = ScanSize { bytes: 0, rows: Some(0), basis: SizeBasis::Exact };
@@ -115,19 +132,47 @@ pub(super) async fn scan_size(pool: &Pool, scan: &str) -> Result<Option<ScanSize
 }
 
 /// Returns the columns of each place where the scan reads Parquet files.
-async fn files_of(pool: &Pool, scan: &str) -> Result<Vec<StoredColumns>, WarehouseError> {
+async fn files_of(
+    pool: &Pool,
+    scan: &str,
+    range: Option<&ScannedRange>,
+) -> Result<Vec<StoredColumns>, WarehouseError> {
     let views = known(run(pool, Statement::plain(VIEWS)).await)?;
     let views: Vec<String> = views.iter().flat_map(|rows| &rows.batches).flat_map(texts).collect();
     let mut files = Vec::new();
     for paths in parquet_reads(scan, &views).unwrap_or_default() {
         // A path with a line break cannot be part of the list.
         let is_listed = paths.iter().all(|path| !path.contains('\n'));
-        let Some(columns) = (if is_listed { stored(pool, OF_FILES, &paths.join("\n")).await? } else { None }) else {
+        let list = paths.join("\n");
+        let Some(mut columns) = (if is_listed { stored(pool, OF_FILES, &list).await? } else { None }) else {
             return Ok(Vec::new());
         };
+        if let Some(range) = range
+            && let Some(read) = in_range(pool, &list, range).await?
+        {
+            columns.iter_mut().for_each(|(name, size)| *size = read.get(name).copied().unwrap_or_default());
+        }
         files.push(columns);
     }
     Ok(files)
+}
+
+/// Returns whether a plan passes a column of files on unchanged and under its name.
+fn passes_columns(plan: &Json, leaves: &[Leaf], range: &ScannedRange) -> bool {
+    let is_scan = PARQUET.contains(&plan[0]["name"].as_str().unwrap_or_default().trim());
+    is_scan && leaves.iter().all(|leaf| leaf.columns.contains(&range.column.text.to_lowercase()))
+}
+
+/// Returns the columns of the row groups that may have values in a range.
+async fn in_range(pool: &Pool, paths: &str, range: &ScannedRange) -> Result<Option<StoredColumns>, WarehouseError> {
+    let end = |micros: Option<i64>| {
+        let time = micros.and_then(|micros| Timestamp::from_microsecond(micros).ok());
+        time.map_or(Value::Null, |time| Value::Text(time.to_string().into()))
+    };
+    let column = Value::Text(range.column.text.to_lowercase().into());
+    let params = [Value::Text(paths.into()), column, end(range.low), end(range.high)];
+    let rows = known(run(pool, Statement { text: IN_RANGE, params: &params, columns: &[] }).await)?;
+    Ok(rows.map(|rows| columns_in(&rows)))
 }
 
 fn texts(batch: &arrow::array::RecordBatch) -> Vec<String> {

@@ -9,7 +9,7 @@ use super::answers::in_runtime;
 use super::start;
 
 async fn size(warehouse: &dyn Warehouse, scan: &str) -> Option<ScanSize> {
-    warehouse.scan_size(scan).await.expect("the catalog answers")
+    warehouse.scan_size(scan, None).await.expect("the catalog answers")
 }
 
 #[test]

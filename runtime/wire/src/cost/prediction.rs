@@ -264,7 +264,7 @@ fn warnings(predicted: &Predicted) -> Vec<String> {
     }
     if !predicted.prices.is_known() {
         warnings.push("costs are unknown without `optimization.prices`".to_owned());
-    } else {
+    } else if predicted.statement.cost.is_known() {
         let unknown = [("scan_cost", parts.scan), ("compute_cost", parts.compute), ("egress_cost", parts.egress)];
         for (name, _) in unknown.into_iter().filter(|(_, part)| part.is_none()) {
             warnings.push(format!("`{name}` is unknown, so it is no part of `estimated_cost`"));

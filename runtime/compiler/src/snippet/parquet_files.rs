@@ -24,8 +24,10 @@ pub fn parquet_reads(query: &str, views: &[String]) -> Option<Vec<Vec<String>>> 
     let dialect = DuckDbDialect {};
     let mut reads = paths_in(query)?;
     let mut names: Vec<String> = names_in(query, &dialect)?.into_iter().collect();
-    let of_text = |text| created_views(text, &dialect).into_iter().map(move |view| (text, view));
-    let mut unread: Vec<(&String, CreatedView)> = views.iter().flat_map(of_text).collect();
+    let mut unread: Vec<(&str, CreatedView)> = Vec::new();
+    for text in views {
+        unread.extend(created_views(text, &dialect).into_iter().map(|view| (text.as_str(), view)));
+    }
     while let Some(name) = names.pop() {
         let (read, rest): (Vec<_>, Vec<_>) = unread.into_iter().partition(|(_, view)| is_same(&view.name, &name));
         unread = rest;

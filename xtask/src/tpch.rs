@@ -41,6 +41,9 @@ pub(crate) fn run(context: &Context, arguments: &TpchArguments) -> Result<ExitCo
         Some(queries) => ("predictions", u64::from(*queries)),
         None => (if *rollup { "rollup" } else { "questions" }, *rounds),
     };
-    let status = command.args([kind.to_owned(), scale.to_string(), count.to_string()]).status().context("starting terrane-tpch")?;
+    let status = command
+        .args([kind.to_owned(), scale.to_string(), count.to_string()])
+        .status()
+        .context("starting terrane-tpch")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

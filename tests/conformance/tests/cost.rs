@@ -369,7 +369,10 @@ async fn stored_bytes_are_predicted_and_priced() {
     assert_eq!((&predicted["cost_breakdown"], &predicted["estimated_cost"]), (&parts, &json!(2.0)));
     assert_eq!(predicted["low"]["estimated_cost"], Json::Null);
     let warned = predicted["warnings"].to_string();
-    assert!(warned.contains("`compute_cost` is unknown") && warned.contains("`estimated_seconds` is unknown"), "{warned}");
+    assert!(
+        warned.contains("`compute_cost` is unknown") && warned.contains("`estimated_seconds` is unknown"),
+        "{warned}"
+    );
     // The record of a query has the cost of its bytes and its time.
     house.query(&ada).await;
     let queries = house.history(&ada, "").await;
@@ -399,7 +402,10 @@ async fn queries_that_scan_too_much_are_refused() {
     assert!(error["suggestion"].as_str().unwrap().contains("at most 2KB"), "{refused}");
     let predicted = house.predict(&ada).await;
     assert_eq!(predicted["guardrail_status"]["within_limits"], false);
-    assert_eq!((&predicted["bases"]["scan_bytes"], &predicted["low"]["scan_bytes"]), (&json!("upper_bound"), &Json::Null));
+    assert_eq!(
+        (&predicted["bases"]["scan_bytes"], &predicted["low"]["scan_bytes"]),
+        (&json!("upper_bound"), &Json::Null)
+    );
     set("3KB").await;
     assert_eq!(house.ask(&ada, "POST", "/api/v1/query", body()).await.0, 200);
 }

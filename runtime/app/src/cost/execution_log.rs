@@ -275,7 +275,8 @@ impl ExecutionLog {
         while left > 0 {
             // Only the holder of the lock removes records, so the batch stays at the front until it is written.
             let records = self.waiting().front(BATCH.min(left));
-            let mut batch: Vec<ExecutedQuery> = records.into_iter().map(|record| self.with_known_size(record)).collect();
+            let mut batch: Vec<ExecutedQuery> =
+                records.into_iter().map(|record| self.with_known_size(record)).collect();
             self.observations.predict(&mut batch);
             self.history.append_executed(&batch).await?;
             batch.iter().for_each(|query| self.observations.add(query));

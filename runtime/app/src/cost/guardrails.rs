@@ -182,9 +182,9 @@ impl GuardrailExceeded {
             GuardrailExceeded::Rows { .. }
             | GuardrailExceeded::TimeFilter { .. }
             | GuardrailExceeded::PartitionFilter { .. } => GuardrailClass::Planned,
-            GuardrailExceeded::Cost { .. }
-            | GuardrailExceeded::ScanBytes { .. }
-            | GuardrailExceeded::Budget { .. } => GuardrailClass::Predicted,
+            GuardrailExceeded::Cost { .. } | GuardrailExceeded::ScanBytes { .. } | GuardrailExceeded::Budget { .. } => {
+                GuardrailClass::Predicted
+            }
         }
     }
 }

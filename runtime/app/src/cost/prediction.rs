@@ -237,10 +237,7 @@ impl CostPredictor {
             Some(parts.scan? + parts.compute? + parts.egress?)
         };
         let (low, high) = (end(seconds.low(), scan_bytes.low()), end(seconds.high(), scan_bytes.high()));
-        let bases = [
-            self.prices.second.and(Some(seconds)),
-            self.prices.terabyte_scanned.and(Some(scan_bytes)),
-        ];
+        let bases = [self.prices.second.and(Some(seconds)), self.prices.terabyte_scanned.and(Some(scan_bytes))];
         let known = bases.into_iter().flatten().filter(|estimate| estimate.is_known()).map(|estimate| estimate.basis);
         let basis = known.max().unwrap_or(PredictionBasis::Statistics);
         (Estimate::new(basis, Range { low, median, high }), parts)

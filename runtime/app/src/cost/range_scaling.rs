@@ -27,7 +27,8 @@ fn power(runs: &[(f64, Option<u64>)]) -> f64 {
     };
     let points: Vec<(f64, f64)> = runs.iter().filter_map(point).collect();
     let count = points.len() as f64;
-    let (x, y) = (points.iter().map(|(x, _)| x).sum::<f64>() / count, points.iter().map(|(_, y)| y).sum::<f64>() / count);
+    let (x, y) =
+        (points.iter().map(|(x, _)| x).sum::<f64>() / count, points.iter().map(|(_, y)| y).sum::<f64>() / count);
     let spread: f64 = points.iter().map(|(own, _)| (own - x).powi(2)).sum();
     if points.len() < MIN_RUNS || spread < 1e-6 {
         return 1.0;

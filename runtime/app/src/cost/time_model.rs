@@ -44,11 +44,11 @@ impl TimeModel {
         let times: Vec<f64> = queries.iter().map(|(_, seconds)| seconds.max(SHORTEST).ln()).collect();
         let mean = |index: usize| features.iter().map(|row| row[index]).sum::<f64>() / count;
         let means: [f64; FEATURES] = std::array::from_fn(mean);
-        let variance = |index: usize| {
-            features.iter().map(|row| (row[index] - means[index]).powi(2)).sum::<f64>() / count
-        };
+        let variance =
+            |index: usize| features.iter().map(|row| (row[index] - means[index]).powi(2)).sum::<f64>() / count;
         let deviations: [f64; FEATURES] = std::array::from_fn(|index| variance(index).sqrt());
-        let mut model = TimeModel { means, deviations, weights: [0.0; COLUMNS], errors: [0.0; 3], queries: queries.len() };
+        let mut model =
+            TimeModel { means, deviations, weights: [0.0; COLUMNS], errors: [0.0; 3], queries: queries.len() };
         let rows: Vec<Row> = features.iter().map(|features| model.row(features)).collect();
         let inverse = inverse(normal_equations(&rows))?;
         let mut moments = [0.0; COLUMNS];
@@ -56,7 +56,8 @@ impl TimeModel {
             (0..COLUMNS).for_each(|index| moments[index] += row[index] * time);
         }
         model.weights = std::array::from_fn(|index| dot(&inverse[index], &moments));
-        let mut errors: Vec<f64> = rows.iter().zip(&times).map(|(row, time)| model.error(row, *time, &inverse)).collect();
+        let mut errors: Vec<f64> =
+            rows.iter().zip(&times).map(|(row, time)| model.error(row, *time, &inverse)).collect();
         errors.sort_by(f64::total_cmp);
         model.errors = [0.1, 0.5, 0.9].map(|share| quantile(&errors, share));
         model.weights.iter().all(|weight| weight.is_finite()).then_some(model)
@@ -116,7 +117,8 @@ fn normal_equations(rows: &[Row]) -> [Row; COLUMNS] {
 
 /// Returns the inverse of a matrix by Gauss-Jordan elimination with pivots; `None` if it has none.
 fn inverse(mut matrix: [Row; COLUMNS]) -> Option<[Row; COLUMNS]> {
-    let mut inverse: [Row; COLUMNS] = std::array::from_fn(|line| std::array::from_fn(|column| f64::from(line == column)));
+    let mut inverse: [Row; COLUMNS] =
+        std::array::from_fn(|line| std::array::from_fn(|column| f64::from(line == column)));
     for column in 0..COLUMNS {
         let pivot = (column..COLUMNS).max_by(|a, b| matrix[*a][column].abs().total_cmp(&matrix[*b][column].abs()))?;
         matrix.swap(column, pivot);

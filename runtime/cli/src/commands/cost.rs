@@ -125,9 +125,7 @@ impl CostAction {
     /// Returns the path of the project.
     pub fn dir(&self) -> &PathBuf {
         match self {
-            CostAction::Report { dir, .. }
-            | CostAction::Recommend { dir, .. }
-            | CostAction::Predict { dir, .. } => dir,
+            CostAction::Report { dir, .. } | CostAction::Recommend { dir, .. } | CostAction::Predict { dir, .. } => dir,
             CostAction::Guardrails(arguments) => &arguments.place.dir,
             CostAction::History(arguments) => &arguments.place.dir,
             CostAction::EffectiveGuardrails(arguments) => &arguments.place.dir,
@@ -262,8 +260,7 @@ fn prediction_tree(body: &CostPrediction<'_>) -> Tree {
     tree.push(Tree::new(format!("predicted from: {} queries", body.samples)));
     let bytes = body.scan_bytes_formatted.as_deref().unwrap_or("unknown");
     tree.push(Tree::new(format!("bytes: {bytes}, {}", bases.scan_bytes)));
-    let seconds =
-        range(low.estimated_seconds, body.estimated_seconds, high.estimated_seconds, bases.estimated_seconds);
+    let seconds = range(low.estimated_seconds, body.estimated_seconds, high.estimated_seconds, bases.estimated_seconds);
     tree.push(Tree::new(format!("seconds: {seconds}")));
     let cost = range(low.estimated_cost, body.estimated_cost, high.estimated_cost, bases.estimated_cost);
     tree.push(Tree::new(format!("cost: {cost}")));

@@ -106,15 +106,18 @@ mod tests {
         let found = |query| reads(query, &views).unwrap_or_default();
         assert_eq!(found("SELECT a FROM raw.flights AS scanned"), ["Data/Flights.parquet"]);
         assert_eq!(found("SELECT a FROM late"), ["Data/Flights.parquet", "data/weather.parquet"]);
-        assert_eq!(found("SELECT a FROM (SELECT * FROM read_parquet(['a.parquet', 'b/*.parquet']))"), [
-            "a.parquet+b/*.parquet"
-        ]);
+        assert_eq!(
+            found("SELECT a FROM (SELECT * FROM read_parquet(['a.parquet', 'b/*.parquet']))"),
+            ["a.parquet+b/*.parquet"]
+        );
         assert!(found("SELECT a FROM orders").is_empty());
     }
 
     #[test]
     fn computed_paths_are_unknown() {
-        for query in ["SELECT 1 FROM read_parquet('a' || '.parquet')", "SELECT 1 FROM read_parquet($1)", "SELECT FROM ("] {
+        for query in
+            ["SELECT 1 FROM read_parquet('a' || '.parquet')", "SELECT 1 FROM read_parquet($1)", "SELECT FROM ("]
+        {
             assert_eq!(reads(query, &[]), None, "{query}");
         }
     }

@@ -24,7 +24,8 @@ use crate::plan_json::{for_each_node, plan_of};
 /// The statement before which a scan's plan is returned as JSON instead of its rows.
 const EXPLAIN: &str = "EXPLAIN (FORMAT JSON) ";
 
-const VIEWS: &str = "SELECT sql FROM duckdb_views() WHERE NOT internal AND NOT temporary AND sql IS NOT NULL LIMIT 1000";
+const VIEWS: &str =
+    "SELECT sql FROM duckdb_views() WHERE NOT internal AND NOT temporary AND sql IS NOT NULL LIMIT 1000";
 
 /// The compressed bytes and the rows of each column of Parquet files. A nested column has several chunks in each row
 /// group, so its number of rows is too high.
@@ -132,11 +133,7 @@ pub(super) async fn scan_size(
 }
 
 /// Returns the columns of each place where the scan reads Parquet files.
-async fn files_of(
-    pool: &Pool,
-    scan: &str,
-    range: Option<&ScannedRange>,
-) -> Result<Vec<StoredColumns>, WarehouseError> {
+async fn files_of(pool: &Pool, scan: &str, range: Option<&ScannedRange>) -> Result<Vec<StoredColumns>, WarehouseError> {
     let views = known(run(pool, Statement::plain(VIEWS)).await)?;
     let views: Vec<String> = views.iter().flat_map(|rows| &rows.batches).flat_map(texts).collect();
     let mut files = Vec::new();
@@ -313,9 +310,8 @@ mod tests {
 
     #[test]
     fn only_read_columns_count() {
-        let stored = HashMap::from(
-            [("a", 10), ("b", 20), ("day", 40)].map(|(name, bytes)| (name.to_owned(), (bytes, 100))),
-        );
+        let stored =
+            HashMap::from([("a", 10), ("b", 20), ("day", 40)].map(|(name, bytes)| (name.to_owned(), (bytes, 100))));
         let leaf = |filters: &str| Leaf {
             source: LeafSource::Parquet,
             columns: BTreeSet::from(["a".to_owned()]),

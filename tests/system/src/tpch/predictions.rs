@@ -122,7 +122,8 @@ fn project(scale: f64) -> Result<Scratch> {
         "name: tpch\nwarehouse:\n  type: duckdb\n  threads: 2\n  init:\n    - SET enable_external_file_cache = false\n    \
          - CREATE SCHEMA raw\n{init}security: {{anonymous: {{scopes: [read]}}}}\nlog: {{requests: false, queries: false}}\n"
     );
-    let project = Scratch::empty().with("service_project.yml", &settings).with("cubes/star.yml", &read("cubes/star.yml")?);
+    let project =
+        Scratch::empty().with("service_project.yml", &settings).with("cubes/star.yml", &read("cubes/star.yml")?);
     let (data, file) = (project.path().join("data"), project.path().join(FILE));
     fs::create_dir_all(&data)?;
     Database::make(&file, scale, &read("data.sql")?)?;
@@ -171,11 +172,7 @@ fn measure(service: &mut PersistentConnection, server: u32, query: &Value) -> Re
     service.post("/api/v1/query", &query.to_string())?;
     let bytes = bytes_read(server)?.saturating_sub(before);
     let numbers = |of: &Value| [of["scan_bytes"].as_f64(), of["estimated_seconds"].as_f64()];
-    Ok(Measured {
-        predicted: numbers(&predicted),
-        high: numbers(&predicted["high"]),
-        actual: [bytes as f64, 0.0],
-    })
+    Ok(Measured { predicted: numbers(&predicted), high: numbers(&predicted["high"]), actual: [bytes as f64, 0.0] })
 }
 
 /// Returns the bytes that a process has read from files so far, from the disk or from the page cache.

@@ -20,6 +20,9 @@ pub(crate) struct TpchArguments {
     /// Measure the pre-aggregation of the project instead.
     #[arg(long)]
     rollup: bool,
+    /// Compare predicted with actual bytes and seconds of this number of random queries instead.
+    #[arg(long, value_name = "QUERIES", conflicts_with = "rollup")]
+    predictions: Option<u32>,
     /// Build and measure the program of the release.
     #[arg(long)]
     release: bool,
@@ -27,14 +30,20 @@ pub(crate) struct TpchArguments {
 
 pub(crate) fn run(context: &Context, arguments: &TpchArguments) -> Result<ExitCode> {
     crate::set_up(context)?;
-    let TpchArguments { scale, rounds, rollup, release } = arguments;
+    let TpchArguments { scale, rounds, rollup, predictions, release } = arguments;
     let profile: &[&str] = if *release { &["--release"] } else { &[] };
     let package = ["--quiet", "--package", "terrane-system-tests"];
     let built = context.cargo().arg("build").args(profile).args(package).arg("--bins").status()?;
     anyhow::ensure!(built.success(), "the build failed");
     let mut command = context.cargo();
     command.arg("run").args(profile).args(package).args(["--bin", "terrane-tpch", "--"]);
-    command.arg(if *rollup { "rollup" } else { "questions" });
-    let status = command.args([scale.to_string(), rounds.to_string()]).status().context("starting terrane-tpch")?;
+    let (kind, count) = match predictions {
+        Some(queries) => ("predictions", u64::from(*queries)),
+        None => (if *rollup { "rollup" } else { "questions" }, *rounds),
+    };
+    let status = command
+        .args([kind.to_owned(), scale.to_string(), count.to_string()])
+        .status()
+        .context("starting terrane-tpch")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -14,7 +14,7 @@ use crate::builds::Builds;
 use crate::catalog::{Catalog, Snapshot};
 use crate::cost::{
     BudgetLedger, CostPorts, CostPredictor, CostService, ExecutionLog, GuardrailPorts, GuardrailService,
-    GuardrailTable, HistoryRetention, Prices,
+    GuardrailTable, HistoryRetention, Prices, ScanSizes,
 };
 use crate::data_tests::{DataTestPorts, DataTestService, DataTestSettings, DataTestTask};
 use crate::data_versions::DataVersions;
@@ -386,7 +386,9 @@ impl ServerServices {
         let (queries, subscriptions) = (settings.queries, settings.subscriptions);
         let executions = server.cost.as_ref().map(|cost| {
             let (history, clock) = (Arc::clone(&cost.history), Arc::clone(&clock));
-            Arc::new(ExecutionLog::new(history, clock, &*server.randomness, settings.cost.prices))
+            let sizes = Arc::new(ScanSizes::new(Arc::clone(&ports.warehouse), Arc::clone(&clock)));
+            let log = ExecutionLog::new(history, clock, &*server.randomness, settings.cost.prices);
+            Arc::new(log.with_sizes(sizes))
         });
         let table = server.cost.as_ref().map(|cost| Arc::new(GuardrailTable::new(Arc::clone(&cost.guardrails))));
         let defaults = queries.guardrails;
@@ -455,9 +457,9 @@ impl ServerServices {
         );
         let preaggregations = Arc::new(preaggregations);
         let history = server.cost.as_ref().map(|cost| Arc::clone(&cost.history));
-        let predictor = history.clone().map(|history| {
+        let predictor = history.clone().zip(executions.clone()).map(|(history, log)| {
             let queries = Arc::clone(&services.queries);
-            let predictor = CostPredictor::new(queries, history, executions.clone(), settings.cost.prices);
+            let predictor = CostPredictor::new(queries, history, log, settings.cost.prices);
             Arc::new(predictor.with_budgets(ledger.clone()))
         });
         let cost = executions.zip(history.clone()).map(|(log, history)| {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use jiff::tz::TimeZone;
-use terrane_app::cost::Guardrails;
+use terrane_app::cost::{Guardrails, Prices};
 use terrane_app::governance::OnChange;
 use terrane_app::limits::quota::QuotaSettings;
 use terrane_app::questions::ModelSettings;
@@ -198,8 +198,8 @@ pub struct OptimizationConfig {
     pub history_days: u64,
     /// The number of past days whose queries recommendations consider.
     pub recommendation_days: u16,
-    /// The price of a second on the warehouse. `None` if it is unknown.
-    pub price_of_second: Option<f64>,
+    /// The prices of the warehouse.
+    pub prices: Prices,
     /// The zone of the days and months of budgets. `None` for the zone of queries.
     pub timezone: Option<TimeZone>,
     /// The limits of every query.

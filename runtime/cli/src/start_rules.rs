@@ -326,8 +326,8 @@ mod tests {
         };
         let at = |key: &str, line, column| (key.to_owned(), (line, column));
         assert_eq!(found("optimization: {cache_ttl_seconds: 1}\n", &[]), [at("optimization.cache_ttl_seconds", 1, 15)]);
-        let lines = "cache:\n  enabled: true\n  ttl_seconds: 60\noptimization:\n  max_bytes_scanned: 8GB\n";
-        assert_eq!(found(lines, &[]), [at("optimization.max_bytes_scanned", 5, 3)]);
+        let lines = "cache:\n  enabled: true\n  ttl_seconds: 60\noptimization:\n  cache_ttl_seconds: 8\n";
+        assert_eq!(found(lines, &[]), [at("optimization.cache_ttl_seconds", 5, 3)]);
         let variable = [("SERVICE_OPTIMIZATION__CACHE_TTL_SECONDS", "1")];
         assert_eq!(found("name: a\n", &variable), [at("optimization.cache_ttl_seconds", 0, 0)]);
     }

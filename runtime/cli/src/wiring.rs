@@ -30,7 +30,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
-use terrane_app::cost::{Guardrails, Prices};
+use terrane_app::cost::Guardrails;
 use terrane_app::cron_schedule::CronSchedule;
 use terrane_app::data_tests::{DataTestSchedule, DataTestSettings};
 use terrane_app::governance::{ApprovalService, GovernancePorts, GovernanceService, GovernanceSettings};
@@ -454,7 +454,7 @@ async fn assembled(
         build_timeout: build_timeout(config),
         preaggregations: preaggregations::settings(config),
         cost: CostSettings {
-            prices: Prices { second: config.optimization.price_of_second },
+            prices: config.optimization.prices,
             history: Duration::from_secs(config.optimization.history_days * 86_400),
             recommendation_days: config.optimization.recommendation_days,
             timezone: config.optimization.timezone.clone().unwrap_or_else(|| config.query.timezone.clone()),

@@ -1,5 +1,7 @@
 //! The whole pipeline in one call: `resolve → plan → secure → match pre-aggregations → lower → print`.
 
+use std::sync::Arc;
+
 use crate::access::{Access, Authorized, AuthorizedAccess};
 use crate::environment::Environment;
 use crate::plan::{SecuredPlan, plan, secure};
@@ -7,7 +9,7 @@ use crate::query::{FactMatch, PreAggregations, QueryError, SemanticQuery};
 use crate::resolve::resolve;
 use crate::rollup::{RollupRequest, match_rollups};
 use crate::sql::dialect_profile::DialectProfile;
-use crate::sql::{CompiledSql, Lowered, Parameters, columns, lower, lower_count, print, refusal};
+use crate::sql::{CompiledSql, Parameters, columns, lower, lower_count, print, refusal, shape_of};
 
 /// Compiles a query for a caller.
 ///
@@ -63,6 +65,7 @@ pub(crate) fn compiled(secured: &SecuredPlan<'_>, profile: &DialectProfile) -> R
         most_rows: None,
         cubes: secured.cubes(),
         rollups: Vec::new(),
+        shape: Arc::new(shape_of(&lowered, secured)),
         warnings: plan.warnings(),
     })
 }
@@ -82,18 +85,18 @@ pub fn compile_count(
     let (secured, rollups) = pre_aggregated(secured, &access, profile, query, environment)?;
     let lowered = lower_count(&secured, profile);
     let (text, params) = print(&lowered, profile, Parameters::Bound)?;
-    let Lowered { total_column, added_column, .. } = lowered;
     Ok(CompiledSql {
         text,
         params,
         columns: Vec::new(),
-        total_column,
-        added_column,
+        total_column: lowered.total_column,
+        added_column: lowered.added_column,
         limit: None,
         offset: 0,
         most_rows: None,
         cubes: secured.cubes(),
         rollups,
+        shape: Arc::new(shape_of(&lowered, &secured)),
         warnings: Vec::new(),
     })
 }

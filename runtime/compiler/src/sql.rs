@@ -19,6 +19,7 @@ mod place;
 mod predicate;
 mod print;
 mod probe;
+mod scans;
 mod scope;
 pub mod template;
 mod zone;
@@ -40,3 +41,5 @@ pub(crate) use print::{print_queries, print_rows_of};
 pub use probe::{
     ProbedMember, SourceProbe, TypeProbe, columns_probe, rows_probe, single_probes, source_probes, type_probe,
 };
+pub(crate) use scans::shape_of;
+pub use scans::{Scan, ScannedColumns, ScannedRange, ScannedRelation, StatementShape, scan_statement};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use terrane_app::ports::executed_queries::{
-    ExecutedQueries, ExecutedQuery, FilterTotals, HistoryFilter, PredictedTime, StatementTotals,
+    ExecutedQueries, ExecutedQuery, FilterTotals, HistoryFilter, PlanSize, PredictedTime, StatementTotals,
 };
 use terrane_app::ports::leases::Lease;
 use terrane_app::ports::store::StoreError;
@@ -19,7 +19,7 @@ use crate::row::{maybe_text, micros, signed, text, time, unsigned};
 use crate::statement::{Bound, Statement};
 use crate::store::StateStore;
 
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 26] = [
     "id",
     "queries",
     "at",
@@ -39,6 +39,13 @@ const COLUMNS: [&str; 19] = [
     "filters",
     "predicted_us",
     "predicted_high_us",
+    "table_bytes",
+    "table_rows",
+    "facts",
+    "joins",
+    "group_columns",
+    "range_seconds",
+    "row_bytes",
 ];
 /// The largest number of rows in one INSERT. It limits the number of bound values.
 const ROWS_AT_ONCE: usize = 500;
@@ -169,6 +176,13 @@ fn values(query: &ExecutedQuery) -> Vec<Bound> {
         query.filters.as_deref().into(),
         query.predicted.map(|predicted| microseconds(predicted.median)).into(),
         query.predicted.map(|predicted| microseconds(predicted.high)).into(),
+        query.size.and_then(|size| size.table_bytes).map(signed).into(),
+        query.size.and_then(|size| size.table_rows).map(signed).into(),
+        query.size.map(|size| i64::from(size.facts)).into(),
+        query.size.map(|size| i64::from(size.joins)).into(),
+        query.size.map(|size| i64::from(size.groups)).into(),
+        query.size.and_then(|size| size.range_seconds).map(signed).into(),
+        query.size.map(|size| signed(size.row_bytes)).into(),
     ]
 }
 
@@ -194,7 +208,24 @@ fn executed(row: &Row) -> Result<ExecutedQuery, StoreError> {
         pre_aggregation: maybe_text(row, "pre_aggregation")?,
         filters: maybe_text(row, "filters")?,
         predicted: predicted.map(|(median, high)| PredictedTime { median, high }),
+        size: plan_size(row)?,
     })
+}
+
+/// Returns the size of a statement; `None` for cached answers, and for records of earlier versions.
+fn plan_size(row: &Row) -> Result<Option<PlanSize>, StoreError> {
+    let number = |column| row.maybe_integer(column).map(|number| number.map(i64::unsigned_abs));
+    let small = |column| number(column).map(|number| number.map(|number| u32::try_from(number).unwrap_or(u32::MAX)));
+    let Some(facts) = small("facts")? else { return Ok(None) };
+    Ok(Some(PlanSize {
+        table_bytes: number("table_bytes")?,
+        table_rows: number("table_rows")?,
+        facts,
+        joins: small("joins")?.unwrap_or(0),
+        groups: small("group_columns")?.unwrap_or(0),
+        range_seconds: number("range_seconds")?,
+        row_bytes: number("row_bytes")?.unwrap_or(0),
+    }))
 }
 
 fn statement_totals(row: &Row) -> Result<StatementTotals, StoreError> {

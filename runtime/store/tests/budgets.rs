@@ -58,6 +58,7 @@ fn record(log: &ExecutionLog) -> u64 {
         is_cached: false,
         pre_aggregation: None,
         filters: None,
+        plan: None,
     });
     recorded.unwrap()
 }
@@ -70,7 +71,7 @@ async fn concurrent_queries_of_two_servers_do_not_overshoot_a_budget() {
     let limits = Guardrails { daily_budget_micros: Some(LIMIT), ..Guardrails::default() };
     let mut servers = Vec::new();
     for name in ["one", "two"] {
-        let log = ExecutionLog::new(store.clone(), Arc::new(Noon), &randomness, Prices { second: Some(1.0) });
+        let log = ExecutionLog::new(store.clone(), Arc::new(Noon), &randomness, Prices::of_second(Some(1.0)));
         let log = Arc::new(log);
         let ledger = BudgetLedger::new(store.clone(), log.clone(), Arc::new(Noon), TimeZone::UTC, name.into());
         servers.push((Arc::new(ledger), log));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use terrane_app::ports::executed_queries::{
-    ExecutedQueries as _, ExecutedQuery, HistoryFilter, HistoryPosition, PredictedTime, QueryOwner,
+    ExecutedQueries as _, ExecutedQuery, HistoryFilter, HistoryPosition, PlanSize, PredictedTime, QueryOwner,
 };
 use terrane_app::ports::leases::Leases as _;
 use terrane_store::StateStore;
@@ -40,6 +40,7 @@ fn query(id: &str, second: i64, user: &str) -> ExecutedQuery {
         pre_aggregation: None,
         filters: None,
         predicted: None,
+        size: None,
     }
 }
 
@@ -63,6 +64,15 @@ async fn records_are_returned_as_they_were_appended_and_only_once() {
         cost_micros: None,
         filters: Some("orders.ordered_at,orders.status".into()),
         predicted: Some(PredictedTime { median: Duration::from_millis(7), high: Duration::from_millis(9) }),
+        size: Some(PlanSize {
+            table_bytes: Some(1 << 41),
+            table_rows: None,
+            facts: 2,
+            joins: 3,
+            groups: 4,
+            range_seconds: Some(86_400),
+            row_bytes: 40,
+        }),
         ..query("b", 2, "ada")
     };
     let queries = [query("a", 1, ""), full];

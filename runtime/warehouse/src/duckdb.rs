@@ -13,6 +13,7 @@ mod open;
 mod permit;
 mod pool;
 mod rollups;
+mod scan_size;
 mod session;
 mod storage;
 mod stream;
@@ -25,9 +26,10 @@ use async_trait::async_trait;
 use terrane_app::ports::builder::{BuildsNothing, BuiltRelation, CantBuild, ModelBuilder};
 use terrane_app::ports::rollup_tables::{RollupPlace, RollupTables};
 use terrane_app::ports::warehouse::{
-    BatchStream, CatalogTable, Connections, EngineVersion, ResultSet, Statement, Warehouse, WarehouseError,
+    BatchStream, CatalogTable, Connections, EngineVersion, ResultSet, ScanSize, Statement, Warehouse, WarehouseError,
 };
 use terrane_compiler::model::ForeignKey;
+use terrane_compiler::sql::ScannedRange;
 
 use build::DuckDbBuilder;
 pub use error::OpenError;
@@ -124,6 +126,10 @@ impl Warehouse for DuckDb {
 
     fn data_version(&self) -> Option<EngineVersion> {
         self.files.as_ref()?.read()
+    }
+
+    async fn scan_size(&self, scan: &str, range: Option<&ScannedRange>) -> Result<Option<ScanSize>, WarehouseError> {
+        scan_size::scan_size(&self.pool, scan, range).await
     }
 
     fn connections(&self) -> Option<Connections> {

@@ -10,6 +10,7 @@ mod file_versions;
 mod foreign_keys;
 mod instants;
 pub mod mysql;
+mod plan_json;
 pub mod postgres;
 mod rollups;
 mod sessions;

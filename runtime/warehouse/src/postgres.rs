@@ -12,6 +12,7 @@ mod cell;
 mod foreign_keys;
 mod numeric;
 mod rollups;
+mod scan_size;
 
 use std::time::Duration;
 
@@ -29,8 +30,8 @@ use rollups::PostgresRollups;
 use crate::catalog::Lookup;
 use crate::columns::Columns;
 use crate::sessions::{
-    ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, WarehouseSession, WritableEngine, open_sessions,
-    within,
+    ColumnKinds, ConnectError, Engine, Failed, Reader, ServerSettings, SizeQueries, WarehouseSession, WritableEngine,
+    open_sessions, within,
 };
 
 const NAME: &str = "postgres";
@@ -98,6 +99,7 @@ impl Engine for Server {
     const FAILED: Failed = FAILED;
     const BUILT: Option<&'static str> = Some(build::BUILT);
     const FOREIGN_KEYS: Option<&'static str> = Some(foreign_keys::FOREIGN_KEYS);
+    const SIZES: Option<SizeQueries> = Some(scan_size::QUERIES);
     type Connection = PgConnection;
     /// The id of the server process that serves the connection.
     type Handle = i32;

@@ -17,11 +17,15 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
+use serde_json::Value as Json;
 use terrane_app::ports::builder::BuiltRelation;
 use terrane_app::ports::warehouse::{
-    CatalogTable, Connections, EngineVersion, ResultSet, Statement, Warehouse, WarehouseError,
+    CatalogTable, Connections, EngineVersion, ResultSet, ScanSize, SizeBasis, Statement, Warehouse, WarehouseError,
+    WarehouseErrorKind,
 };
 use terrane_compiler::model::ForeignKey;
+use terrane_compiler::sql::ScannedRange;
+use terrane_compiler::types::Value;
 
 use pool::Pool;
 
@@ -29,6 +33,7 @@ use crate::built::relations;
 use crate::catalog::{Lookup, table};
 use crate::columns::{Columns, Kind};
 use crate::foreign_keys::foreign_keys;
+use crate::plan_json::plan_of;
 
 pub(crate) use answer::all_rows;
 pub(crate) use failure::{Failed, timeout, within};
@@ -49,6 +54,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
     const BUILT: Option<&'static str> = None;
     /// The query for foreign keys that hold for every row. `None` if the engine does not guarantee any keys.
     const FOREIGN_KEYS: Option<&'static str> = None;
+    /// The statements that return the sizes of scans. `None` if the engine cannot tell.
+    const SIZES: Option<SizeQueries> = None;
     /// A connection that is set up for reading.
     type Connection: Send + 'static;
     /// The data for cancelling the running statement of a session.
@@ -103,6 +110,19 @@ pub(crate) trait Engine: Send + Sync + 'static {
 pub(crate) struct WarehouseSession<E: Engine + ?Sized> {
     pub(crate) connection: E::Connection,
     pub(crate) handle: E::Handle,
+}
+
+/// The statements that return the sizes of scans, and the meaning of their results.
+#[derive(Clone, Copy)]
+pub(crate) struct SizeQueries {
+    /// The text before a statement that returns its plan as JSON.
+    pub(crate) explain: &'static str,
+    /// A query for the size of a table. Its parameters name the table.
+    pub(crate) of_table: &'static str,
+    /// Returns the parameters of each table in a plan; `None` if the plan reads anything else.
+    pub(crate) tables: fn(&Json) -> Option<Vec<Vec<Value>>>,
+    /// Returns the size in the result of `of_table`.
+    pub(crate) size: fn(&ResultSet) -> Option<ScanSize>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -171,6 +191,26 @@ impl<E: Engine> Warehouse for Sessions<E> {
 
     fn data_version(&self) -> Option<EngineVersion> {
         self.pool.engine().data_version()
+    }
+
+    async fn scan_size(&self, scan: &str, _: Option<&ScannedRange>) -> Result<Option<ScanSize>, WarehouseError> {
+        let Some(queries) = E::SIZES else { return Ok(None) };
+        let explain = [queries.explain, scan].concat();
+        let rows = match self.pool.run(Request::Execute(Statement::plain(&explain)), PROBE_TIMEOUT).await {
+            Err(error) if error.kind == WarehouseErrorKind::Refused => return Ok(None),
+            rows => rows?,
+        };
+        let Some(tables) = plan_of(&rows).and_then(|plan| (queries.tables)(&plan)) else { return Ok(None) };
+        let mut total = ScanSize { bytes: 0, rows: Some(0), basis: SizeBasis::Exact };
+        for params in tables {
+            let statement = Statement { text: queries.of_table, params: &params, columns: &[] };
+            let rows = self.pool.run(Request::Execute(statement), PROBE_TIMEOUT).await?;
+            let Some(size) = (queries.size)(&rows) else { return Ok(None) };
+            total.bytes += size.bytes;
+            total.rows = total.rows.zip(size.rows).map(|(one, other)| one + other);
+            total.basis = total.basis.max(size.basis);
+        }
+        Ok(Some(total))
     }
 
     fn connections(&self) -> Option<Connections> {

@@ -10,8 +10,11 @@ use std::time::Duration;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
 use futures_util::StreamExt as _;
-use terrane_app::ports::warehouse::{ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
-use terrane_compiler::model::{CatalogNames, ForeignKey};
+use terrane_app::ports::warehouse::{
+    ResultSet, ScanSize, SizeBasis, Statement, Warehouse, WarehouseError, WarehouseErrorKind,
+};
+use terrane_compiler::model::{CatalogNames, ColumnName, ForeignKey};
+use terrane_compiler::sql::ScannedRange;
 use terrane_compiler::types::Value;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess, OpenError};
 
@@ -557,4 +560,73 @@ async fn foreign_keys_without_nullable_columns_hold_for_every_row() {
         ]
     );
     assert_eq!(foreign_keys(&open(&[])).await, [""; 0]);
+}
+
+async fn scanned(duckdb: &DuckDb, scan: &str) -> Option<ScanSize> {
+    duckdb.scan_size(scan, None).await.expect("the engine answers")
+}
+
+#[tokio::test]
+async fn row_groups_outside_a_range_of_time_do_not_count() {
+    let duckdb = open(&[
+        "COPY (SELECT i, DATE '2024-01-01' + CAST(i // 1000 AS INTEGER) AS day FROM range(100000) AS r (i)) \
+         TO 'data/days.parquet' (FORMAT parquet, ROW_GROUP_SIZE 10240)",
+        "CREATE VIEW days AS SELECT * FROM read_parquet('data/days.parquet')",
+        "CREATE VIEW moved AS SELECT i, day + INTERVAL 1 YEAR AS day FROM days",
+    ]);
+    let range = |low: &str, high: &str| {
+        let micros = |text: &str| Some(text.parse::<jiff::Timestamp>().expect("a time").as_microsecond());
+        let column = ColumnName { text: "day".into(), quoted: false };
+        ScannedRange { column, low: micros(low), high: micros(high) }
+    };
+    let size = async |view: &str, range: Option<&ScannedRange>| {
+        let scan = format!("SELECT s.day AS c0, s.i AS c1 FROM {view} AS s");
+        duckdb.scan_size(&scan, range).await.expect("the engine answers").expect("a size")
+    };
+    let all = size("days", None).await;
+    let week = range("2024-02-01T00:00:00Z", "2024-02-08T00:00:00Z");
+    let part = size("days", Some(&week)).await;
+    assert_eq!(all.rows, Some(100_000));
+    // The range has 8,000 rows, and touches at most two row groups.
+    assert!(part.rows.is_some_and(|rows| (8_000..=30_000).contains(&rows)), "{part:?}");
+    assert!(part.bytes < all.bytes / 2 && part.bytes > 0, "{part:?} of {all:?}");
+    let never = size("days", Some(&range("2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z"))).await;
+    assert_eq!((never.rows, never.bytes), (Some(0), 0));
+    // The times of this view are not those of the file.
+    assert_eq!(size("moved", Some(&week)).await, size("moved", None).await);
+}
+
+#[tokio::test]
+async fn scans_have_the_bytes_of_their_columns() {
+    let duckdb = open(&[
+        "CREATE TABLE numbers AS SELECT i, i % 7 AS small, 'a long name of row ' || i AS name FROM range(50000) AS r (i)",
+        "COPY numbers TO 'data/numbers.parquet' (FORMAT parquet, ROW_GROUP_SIZE 20000)",
+        "CREATE SCHEMA raw",
+        "CREATE VIEW raw.numbers AS SELECT * FROM read_parquet('data/numbers.parquet')",
+        "CREATE VIEW raw.named AS SELECT name AS title, small FROM raw.numbers",
+    ]);
+    let of = |sql: &'static str| scanned(&duckdb, sql);
+    let stored = "SELECT CAST(sum(total_compressed_size) AS VARCHAR) \
+                  FROM parquet_metadata('data/numbers.parquet') WHERE path_in_schema IN ('i', 'small')";
+    let expected: u64 = text(&duckdb, stored, &[]).await.parse().expect("a number");
+    let two = of("SELECT scanned.i AS c0, scanned.small AS c1 FROM raw.numbers AS scanned").await;
+    assert_eq!(two, Some(ScanSize { bytes: expected, rows: Some(50_000), basis: SizeBasis::Exact }));
+    let nothing = of("SELECT 1 AS c0 FROM raw.numbers AS scanned").await.expect("a size");
+    assert_eq!((nothing.bytes, nothing.rows), (0, Some(50_000)));
+    let renamed = of("SELECT scanned.title AS c0 FROM raw.named AS scanned").await.expect("a size");
+    assert!(renamed.bytes > expected && renamed.basis == SizeBasis::Exact, "{renamed:?}");
+    let filtered = of("SELECT s.small AS c0 FROM (SELECT * FROM raw.numbers WHERE i > 5) AS s").await.expect("a size");
+    assert_eq!((filtered.bytes, filtered.basis), (expected, SizeBasis::UpperBound));
+}
+
+#[tokio::test]
+async fn scans_of_tables_are_estimated_and_others_unknown() {
+    let duckdb = open(&["CREATE TABLE t AS SELECT i, 'a name ' || i AS name FROM range(50000) AS r (i)"]);
+    let one = scanned(&duckdb, "SELECT s.i AS c0 FROM t AS s").await.expect("a size");
+    assert_eq!((one.rows, one.basis), (Some(50_000), SizeBasis::Statistics));
+    assert!((200_000..=800_000).contains(&one.bytes), "{one:?}");
+    let both = scanned(&duckdb, "SELECT s.i AS c0, s.name AS c1 FROM t AS s").await.expect("a size");
+    assert!(both.bytes > one.bytes);
+    assert_eq!(scanned(&duckdb, "SELECT s.id AS c0 FROM read_csv('data/rows.csv') AS s").await, None);
+    assert_eq!(scanned(&duckdb, "SELECT s.id AS c0 FROM missing AS s").await, None);
 }

@@ -23,8 +23,8 @@ pub use guardrails::{
     SourceOfGuardrails, SubjectGuardrails, limits_from_wire, question_from_wire,
 };
 pub use prediction::{
-    CostBreakdown, CostPrediction, GuardrailStatus, PreaggregationMatch, PredictedNumbers, PredictionRequest,
-    prediction_from_wire,
+    CostBreakdown, CostPrediction, GuardrailStatus, PreaggregationMatch, PredictedNumbers, PredictionBases,
+    PredictionRequest, prediction_from_wire,
 };
 
 pub use recommendations::{
@@ -274,6 +274,7 @@ mod tests {
             pre_aggregation: Some("orders.daily".into()),
             filters: None,
             predicted: None,
+            size: None,
         };
         VisibleQuery { query, is_cube_visible }
     }

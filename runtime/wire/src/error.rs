@@ -348,6 +348,10 @@ fn from_guardrail(error: &GuardrailExceeded, form: QueryForm) -> ErrorBody {
         GuardrailExceeded::Cost { limit_micros, predicted_micros } => {
             body.detail("limit", amount(*limit_micros)).detail("requested", amount(*predicted_micros))
         }
+        GuardrailExceeded::ScanBytes { limit, predicted } => {
+            let body = body.detail("limit", *limit).detail("requested", *predicted);
+            body.detail("excess", predicted.saturating_sub(*limit))
+        }
         GuardrailExceeded::Budget { limit_micros, remaining_micros, predicted_micros, .. } => {
             let body = match predicted_micros {
                 Some(predicted) => body.detail("requested", amount(*predicted)),

@@ -24,6 +24,7 @@ use terrane_app::ports::checks::NoChecks;
 use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::detectors::NoDetectors;
 use terrane_app::ports::result_cache::ResultCache;
+use terrane_app::ports::warehouse::ScanSize;
 use terrane_app::preaggregations::PreaggregationSettings;
 use terrane_app::query::{CacheSettings, LimiterSettings, QuerySettings};
 use terrane_app::security::oauth::StateTokenKey;
@@ -93,6 +94,11 @@ pub struct World {
     /// The columns of statements with certain texts.
     #[serde(skip)]
     pub answers: Arc<Mutex<Vec<FakeAnswer>>>,
+    /// The size of every scan.
+    #[serde(skip)]
+    pub scan_size: Arc<Mutex<Option<ScanSize>>>,
+    /// The price of 10¹² scanned bytes.
+    pub price_of_terabyte: Option<f64>,
     /// The number of times that a streamed answer contains the rows.
     pub repeats: usize,
     /// The behavior of the stream after its last batch.
@@ -303,6 +309,7 @@ impl World {
             columns,
             ungrouped_columns: Arc::clone(&self.ungrouped_columns),
             answers: Arc::clone(&self.answers),
+            scan_size: Arc::clone(&self.scan_size),
             batches: self.repeats + 1,
             stream_ends: self.stream_ends,
             catalog: self.warehouse_catalog,
@@ -391,7 +398,11 @@ impl World {
             build_timeout: Duration::from_secs(60),
             preaggregations: PreaggregationSettings::default(),
             cost: CostSettings {
-                prices: Prices { second: (!self.has_no_prices).then_some(0.5) },
+                prices: Prices {
+                    second: (!self.has_no_prices).then_some(0.5),
+                    terabyte_scanned: self.price_of_terabyte,
+                    terabyte_of_egress: None,
+                },
                 history: Duration::from_secs(86_400),
                 timezone: TimeZone::UTC,
                 recommendation_days: 7,

@@ -24,9 +24,10 @@ use terrane_app::ports::plugins::{
 use terrane_app::ports::retention::{Horizon, Pruned, Retention};
 use terrane_app::ports::store::{Store, StoreError};
 use terrane_app::ports::warehouse::{
-    BatchStream, CatalogTable, Connections, RefusalCause, ResultSet, Statement, Warehouse, WarehouseError,
+    BatchStream, CatalogTable, Connections, RefusalCause, ResultSet, ScanSize, Statement, Warehouse, WarehouseError,
     WarehouseErrorKind,
 };
+use terrane_compiler::sql::ScannedRange;
 use terrane_compiler::sql::dialect_profile::DialectProfile;
 
 use crate::builds::MemoryBuilder;
@@ -108,6 +109,8 @@ pub struct FakeWarehouse {
     pub ungrouped_columns: Arc<Mutex<Option<Vec<Column>>>>,
     /// The columns of statements with certain texts, if they differ from `columns`. The first match counts.
     pub answers: Arc<Mutex<Vec<FakeAnswer>>>,
+    /// The size of every scan; `None` if it is unknown.
+    pub scan_size: Arc<Mutex<Option<ScanSize>>>,
     /// The number of batches of a stream. `stream_ends` is the behavior after them.
     pub batches: usize,
     pub stream_ends: FakeBehavior,
@@ -228,6 +231,10 @@ impl Warehouse for FakeWarehouse {
 
     async fn built(&self) -> Result<Vec<BuiltRelation>, WarehouseError> {
         Ok(self.builder.built())
+    }
+
+    async fn scan_size(&self, _: &str, _: Option<&ScannedRange>) -> Result<Option<ScanSize>, WarehouseError> {
+        Ok(*self.scan_size.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn connections(&self) -> Option<Connections> {

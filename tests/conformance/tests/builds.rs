@@ -36,6 +36,7 @@ async fn load(builder: &MemoryBuilder, models: &[(&str, &str)]) -> Snapshot {
         columns: Vec::new(),
         ungrouped_columns: Arc::default(),
         answers: Arc::default(),
+        scan_size: Arc::default(),
         batches: 1,
         stream_ends: FakeBehavior::Answers,
         catalog: FakeBehavior::Answers,

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use terrane_app::accounts::{Actor, Grants, KeyRequest};
 use terrane_app::cost::GuardrailTable;
 use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailSubject, Guardrails};
+use terrane_app::ports::warehouse::{ScanSize, SizeBasis};
 use terrane_app::security::{Scope, Scopes};
 use terrane_compiler::SecurityContext;
 use terrane_conformance_tests::case::{Answered, Caller, World, ask};
@@ -30,15 +31,20 @@ struct House {
 
 impl House {
     async fn new() -> House {
+        House::of(|_| {}).await
+    }
+
+    async fn of(change: impl FnOnce(&mut World)) -> House {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(StateStore::open("sqlite://state.db", folder.path()).await.unwrap());
         let column = |ty: &str, values: Json| Column { ty: ty.to_owned(), values: values.as_array().unwrap().clone() };
-        let world = World {
+        let mut world = World {
             caller: Caller::Stranger,
             columns: vec![column("text", json!(["paid", "open"])), column("integer", json!([2, 1]))],
             has_cache: true,
             ..World::default()
         };
+        change(&mut world);
         let history = Arc::clone(&world.executed_queries);
         let guardrails = Arc::clone(&world.guardrails);
         House { edge: world.edge_with(Security::of(store, None)), history, guardrails, _folder: folder }
@@ -339,6 +345,104 @@ async fn predictions_of_new_statements_are_those_of_the_cube() {
     assert_eq!(status, 200, "{predicted}");
     assert_eq!((&predicted["basis"], &predicted["samples"]), (&json!("statistics"), &json!(5)), "{predicted}");
     assert_eq!(predicted["estimated_seconds"], 3.0);
+}
+
+const TERABYTE: u64 = 1_000_000_000_000;
+
+fn size(bytes: u64, basis: SizeBasis) -> Option<ScanSize> {
+    Some(ScanSize { bytes, rows: Some(100), basis })
+}
+
+#[tokio::test]
+async fn stored_bytes_are_predicted_and_priced() {
+    let house = House::of(|world| {
+        *world.scan_size.lock().unwrap() = size(TERABYTE / 2, SizeBasis::Exact);
+        world.price_of_terabyte = Some(4.0);
+    })
+    .await;
+    let ada = house.key("ada", Scopes::READ).await;
+    let predicted = house.predict(&ada).await;
+    let bases = json!({"scan_bytes": "exact", "estimated_seconds": "none", "estimated_cost": "exact"});
+    assert_eq!((&predicted["bases"], &predicted["scan_bytes"]), (&bases, &json!(5e11)), "{predicted}");
+    assert_eq!(predicted["low"]["scan_bytes"], predicted["high"]["scan_bytes"]);
+    let parts = json!({"scan_cost": 2.0, "compute_cost": null, "egress_cost": 0.0});
+    assert_eq!((&predicted["cost_breakdown"], &predicted["estimated_cost"]), (&parts, &json!(2.0)));
+    assert_eq!(predicted["low"]["estimated_cost"], Json::Null);
+    let warned = predicted["warnings"].to_string();
+    assert!(
+        warned.contains("`compute_cost` is unknown") && warned.contains("`estimated_seconds` is unknown"),
+        "{warned}"
+    );
+    // The record of a query has the cost of its bytes and its time.
+    house.query(&ada).await;
+    let queries = house.history(&ada, "").await;
+    assert!(queries[0]["cost"].as_f64().is_some_and(|cost| (2.0..3.0).contains(&cost)), "{queries:?}");
+    let after = house.predict(&ada).await;
+    assert_eq!(after["bases"]["estimated_seconds"], "history");
+    assert!(after["cost_breakdown"]["compute_cost"].is_number() && after["estimated_cost"].as_f64() >= Some(2.0));
+}
+
+#[tokio::test]
+async fn queries_that_scan_too_much_are_refused() {
+    let house = House::of(|world| *world.scan_size.lock().unwrap() = size(2_345, SizeBasis::UpperBound)).await;
+    let ada = house.key("ada", Scopes::READ).await;
+    let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
+    let set = async |limit: &str| {
+        let limits = Some(json!({"max_bytes_scanned": limit}));
+        assert_eq!(house.ask(&admin, "PUT", OF_ADA, limits).await.0, 200);
+    };
+    set("2KB").await;
+    let body = || Some(json!({"metrics": ["orders.count"], "dimensions": ["orders.status"], "cache": false}));
+    let (status, refused) = house.ask(&ada, "POST", "/api/v1/query", body()).await;
+    let error = &refused["error"];
+    assert_eq!((status, &error["code"]), (403, &json!("GUARDRAIL_EXCEEDED")), "{refused}");
+    let expected = json!({"guardrail": "max_bytes_scanned", "class": "predicted", "limit": 2_000, "requested": 2_400,
+        "excess": 400});
+    assert_eq!(error["details"], expected);
+    assert!(error["suggestion"].as_str().unwrap().contains("at most 2KB"), "{refused}");
+    let predicted = house.predict(&ada).await;
+    assert_eq!(predicted["guardrail_status"]["within_limits"], false);
+    assert_eq!(
+        (&predicted["bases"]["scan_bytes"], &predicted["low"]["scan_bytes"]),
+        (&json!("upper_bound"), &Json::Null)
+    );
+    set("3KB").await;
+    assert_eq!(house.ask(&ada, "POST", "/api/v1/query", body()).await.0, 200);
+}
+
+#[tokio::test]
+async fn unknown_bytes_pass_the_guardrail_with_a_warning() {
+    let house = House::new().await;
+    let ada = house.key("ada", Scopes::READ).await;
+    let admin = house.key("root", Scopes::default().with(Scope::Admin)).await;
+    let limits = Some(json!({"max_bytes_scanned": "1B"}));
+    assert_eq!(house.ask(&admin, "PUT", OF_ADA, limits).await.0, 200);
+    house.query(&ada).await;
+    let question = json!({"query": {"measures": ["orders.count"]}});
+    let (status, checked) = house.ask(&ada, "POST", "/api/v1/optimization/check-guardrails", Some(question)).await;
+    assert_eq!((status, &checked["allowed"]), (200, &json!(true)), "{checked}");
+    assert!(checked["warnings"].to_string().contains("its bytes are unknown"), "{checked}");
+    assert_eq!(house.predict(&ada).await["scan_bytes"], Json::Null);
+}
+
+#[tokio::test]
+async fn times_of_new_statements_come_from_a_model_of_enough_queries() {
+    let house = House::of(|world| *world.scan_size.lock().unwrap() = size(5_000, SizeBasis::Statistics)).await;
+    let ada = house.key("ada", Scopes::READ).await;
+    for limit in 1..=40 {
+        assert_eq!(house.limited_query(&ada, limit).await.0, 200);
+    }
+    let log = Arc::clone(house.edge.app().services.cost.as_ref().unwrap().log());
+    log.complete().await;
+    house.history(&ada, "").await;
+    let question = json!({"query": {"measures": ["orders.revenue"], "dimensions": ["orders.id"]}});
+    let (_, predicted) = house.ask(&ada, "POST", PREDICT, Some(question)).await;
+    assert_eq!((&predicted["basis"], &predicted["samples"]), (&json!("statistics"), &json!(40)), "{predicted}");
+    let seconds = |of: &Json| of["estimated_seconds"].as_f64().unwrap();
+    assert!(seconds(&predicted["low"]) <= seconds(&predicted) && seconds(&predicted) <= seconds(&predicted["high"]));
+    assert_eq!((&predicted["scan_bytes"], &predicted["high"]["scan_bytes"]), (&json!(5_000.0), &Json::Null));
+    let sizes: Vec<_> = house.history.queries.lock().unwrap().iter().map(|query| query.size).collect();
+    assert!(sizes.iter().all(|size| size.is_some_and(|size| size.table_bytes == Some(5_000) && size.facts == 1)));
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@
 
 mod connection;
 mod database;
+mod predictions;
 mod rollup;
 
 use std::fs;
@@ -22,6 +23,7 @@ use serde_json::Value;
 use crate::{Program, Scratch, path};
 use connection::PersistentConnection;
 use database::Database;
+pub use predictions::{Accuracy, PredictionReport};
 pub use rollup::RollupTiming;
 
 const FOLDER: &str = "tests/load/tpch";
@@ -75,6 +77,14 @@ pub fn run(binary: &str, scale: f64, rounds: u64) -> Result<Vec<Timing>> {
 pub fn run_rollup(binary: &str, scale: f64, rounds: u64) -> Result<RollupTiming> {
     let (project, file) = project(scale, rounds)?;
     rollup::run(binary, &project, &file, rounds)
+}
+
+/// Writes the tables as Parquet files, and compares the predicted with the actual bytes and seconds of queries.
+///
+/// # Errors
+/// The server does not start, or a query fails.
+pub fn run_predictions(binary: &str, scale: f64, queries: usize) -> Result<PredictionReport> {
+    predictions::run(binary, scale, queries)
 }
 
 /// Creates the project and its data. Returns the project and the path of the database file.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::prices::Prices;
+use super::prices::{Prices, Usage};
 use crate::ports::executed_queries::{ExecutedQuery, PredictedTime, QueryOwner};
 
 /// The largest number of statements in the model.
@@ -33,9 +33,16 @@ struct Known {
 }
 
 struct Statement {
-    /// The times, oldest first.
-    times: Vec<(QueryOwner, Duration)>,
+    /// The runs, oldest first.
+    runs: Vec<(QueryOwner, Run)>,
     last: u64,
+}
+
+/// The use of the warehouse by one query.
+#[derive(Clone, Copy)]
+struct Run {
+    time: Duration,
+    usage: Usage,
 }
 
 impl CostModel {
@@ -55,48 +62,47 @@ impl CostModel {
         if known.statements.len() >= MAX_STATEMENTS && !known.statements.contains_key(&query.query_hash) {
             known.forget_oldest();
         }
-        let new = || Statement { times: Vec::new(), last: now };
+        let new = || Statement { runs: Vec::new(), last: now };
         let statement = known.statements.entry(Arc::clone(&query.query_hash)).or_insert_with(new);
         statement.last = now;
-        if statement.times.len() >= MAX_TIMES {
-            statement.times.remove(0);
+        if statement.runs.len() >= MAX_TIMES {
+            statement.runs.remove(0);
         }
-        statement.times.push((owner, query.warehouse));
+        statement.runs.push((owner, Run { time: query.warehouse, usage: usage_of(query) }));
     }
 
     /// Returns the median cost of a statement in millionths, if it ran often enough. Queries of other tenants never
     /// count. Queries of other callers count only if `is_open`, which means that no policy hides anything from the
     /// caller.
     pub(crate) fn cost_micros(&self, query_hash: &str, caller: &QueryOwner, is_open: bool) -> Option<u64> {
-        self.prices.second?;
+        if !self.prices.is_known() {
+            return None;
+        }
         let known = self.known();
-        let times = &known.statements.get(query_hash)?.times;
+        let runs = &known.statements.get(query_hash)?.runs;
         let counts = |owner: &QueryOwner| owner.tenant == caller.tenant && (is_open || owner.user_id == caller.user_id);
-        let mut counted: Vec<Duration> =
-            times.iter().filter(|(owner, _)| counts(owner)).map(|(_, time)| *time).collect();
+        let counted = runs.iter().filter(|(owner, _)| counts(owner));
+        let mut costs: Vec<u64> = counted.filter_map(|(_, run)| self.prices.cost_micros(run.usage)).collect();
         drop(known);
-        counted.sort_unstable();
-        let median = (counted.len() >= MIN_TIMES).then(|| counted[counted.len() / 2])?;
-        self.prices.cost_micros(median)
+        costs.sort_unstable();
+        (costs.len() >= MIN_TIMES).then(|| costs[costs.len() / 2])
     }
 
     /// Returns the highest cost of a statement's newest queries in the caller's tenant, in millionths; `None` if
     /// unknown.
     pub(crate) fn highest_micros(&self, query_hash: &str, caller: &QueryOwner) -> Option<u64> {
         let known = self.known();
-        let times = &known.statements.get(query_hash)?.times;
-        let of_tenant = times.iter().filter(|(owner, _)| owner.tenant == caller.tenant);
-        let highest = of_tenant.map(|(_, time)| *time).max();
-        drop(known);
-        self.prices.cost_micros(highest?)
+        let runs = &known.statements.get(query_hash)?.runs;
+        let of_tenant = runs.iter().filter(|(owner, _)| owner.tenant == caller.tenant);
+        of_tenant.filter_map(|(_, run)| self.prices.cost_micros(run.usage)).max()
     }
 
     /// Returns the median and the ninetieth percentile of a statement's times, if it ran often enough for the tenant.
     pub(super) fn time(&self, query_hash: &str, tenant: Option<&Arc<str>>) -> Option<PredictedTime> {
         let known = self.known();
-        let times = &known.statements.get(query_hash)?.times;
-        let of_tenant = times.iter().filter(|(owner, _)| owner.tenant.as_ref() == tenant);
-        let mut counted: Vec<Duration> = of_tenant.map(|(_, time)| *time).collect();
+        let runs = &known.statements.get(query_hash)?.runs;
+        let of_tenant = runs.iter().filter(|(owner, _)| owner.tenant.as_ref() == tenant);
+        let mut counted: Vec<Duration> = of_tenant.map(|(_, run)| run.time).collect();
         drop(known);
         counted.sort_unstable();
         let at = |tenths: usize| counted.get((counted.len() * tenths / 10).min(counted.len() - 1)).copied();
@@ -117,6 +123,17 @@ impl Known {
         let (_, median, _) = last.select_nth_unstable(middle);
         let median = *median;
         self.statements.retain(|_, statement| statement.last > median);
+    }
+}
+
+/// Returns the use of the warehouse by an executed query. The stored size of what it read is an upper bound of the bytes
+/// that the warehouse does not report.
+pub(super) fn usage_of(query: &ExecutedQuery) -> Usage {
+    let size = query.size.unwrap_or_default();
+    Usage {
+        seconds: Some(query.warehouse.as_secs_f64()),
+        scan_bytes: query.scan_bytes.or(size.table_bytes).map(|bytes| bytes as f64),
+        egress_bytes: query.size.map(|size| query.rows.saturating_mul(size.row_bytes) as f64),
     }
 }
 
@@ -146,6 +163,7 @@ mod tests {
             pre_aggregation: None,
             filters: None,
             predicted: None,
+            size: None,
         }
     }
 
@@ -155,7 +173,7 @@ mod tests {
 
     #[test]
     fn predictions_need_several_visible_times() {
-        let model = CostModel::new(Prices { second: Some(0.5) });
+        let model = CostModel::new(Prices::of_second(Some(0.5)));
         let cost = |user: &str, is_open| model.cost_micros("aa", &owner(user, None), is_open);
         for seconds in [2, 90] {
             model.add(&query("aa", "ada", seconds, false));
@@ -189,7 +207,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_the_newest_times_count() {
-        let model = CostModel::new(Prices { second: Some(1.0) });
+        let model = CostModel::new(Prices::of_second(Some(1.0)));
         for seconds in 0..100 {
             model.add(&query("aa", "ada", seconds, false));
         }

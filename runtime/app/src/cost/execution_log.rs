@@ -4,22 +4,28 @@
 //! memory and does not wait. Cached answers to the same statement and caller are added to one record until that
 //! record is written, so that a busy dashboard does not fill the database. The queue is bounded: if the state database
 //! accepts no records for long, further queries are counted and dropped. A batch stays in the queue until it is
-//! written, so an interrupted write loses nothing. A process that is killed loses the records since its last batch.
+//! written, so an interrupted write loses nothing. A process that is killed loses the records since its last batch. The
+//! sizes of scanned relations are asked for while a record waits, if the query did not need them itself.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use terrane_compiler::sql::StatementShape;
+use tokio::sync::{Notify, OnceCell};
 
-use super::cost_model::CostModel;
-use super::prices::Prices;
+use super::cost_model::{CostModel, usage_of};
+use super::observations::Observations;
+use super::prices::{Prices, Usage};
+use super::scan_sizes::{ScanSizes, plan_size};
+use crate::catalog::Snapshot;
 use crate::domain::{QueryKind, Surface};
 use crate::ports::clock::Clock;
 use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter};
 use crate::ports::store::StoreError;
 use crate::ports::tokens::Randomness;
+use crate::ports::warehouse::ScanSize;
 
 /// The largest number of records that wait to be written.
 pub(super) const MAX_WAITING: usize = 50_000;
@@ -27,11 +33,12 @@ pub(super) const MAX_WAITING: usize = 50_000;
 const LEARNED: u32 = 10_000;
 /// The largest number of queries in one transaction.
 const BATCH: usize = 2_000;
+/// The time in which sizes of scanned relations are asked for before a batch is written.
+const SIZES_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time between two batches, and between two attempts while the state database accepts none.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// An answered query.
-#[derive(Debug)]
 pub struct Execution<'e> {
     pub query_hash: &'e str,
     pub cube: &'e Arc<str>,
@@ -48,12 +55,32 @@ pub struct Execution<'e> {
     pub pre_aggregation: Option<Arc<str>>,
     /// The dimensions that the query filters by, in the form of [`ExecutedQuery::filters`].
     pub filters: Option<&'e Arc<str>>,
+    /// The plan of the statement; `None` if it is unknown.
+    pub plan: Option<ExecutedPlan>,
+}
+
+/// The plan of an executed statement.
+#[derive(Clone)]
+pub struct ExecutedPlan {
+    pub snapshot: Arc<Snapshot>,
+    pub shape: Arc<StatementShape>,
+    /// The size of the scanned relations; `None` if the query did not need it.
+    pub scan_size: Option<ScanSize>,
+    /// The estimated bytes of a row of the answer.
+    pub row_bytes: u64,
+}
+
+/// A record, and the plan whose sizes are still unknown.
+#[derive(Clone)]
+struct WaitingRecord {
+    query: ExecutedQuery,
+    unsized_plan: Option<ExecutedPlan>,
 }
 
 /// Records that wait to be written, in the order of the first query of each record.
 #[derive(Default)]
 struct Waiting {
-    records: VecDeque<ExecutedQuery>,
+    records: VecDeque<WaitingRecord>,
     /// The number of records that were removed from the front so far.
     removed: u64,
     /// The positions of the records to which further cached answers are added, by statement and caller. Positions are
@@ -77,6 +104,11 @@ pub struct ExecutionLog {
     clock: Arc<dyn Clock>,
     prices: Prices,
     model: Arc<CostModel>,
+    observations: Observations,
+    /// The sizes of scanned relations; `None` if they are not asked for.
+    sizes: Option<Arc<ScanSizes>>,
+    /// Set after the newest records of the history were read.
+    learned: OnceCell<()>,
     waiting: Mutex<Waiting>,
     /// A random number that is part of each record's id, so that ids are unique among processes.
     process: u64,
@@ -101,6 +133,9 @@ impl ExecutionLog {
             clock,
             prices,
             model: Arc::new(CostModel::new(prices)),
+            observations: Observations::default(),
+            sizes: None,
+            learned: OnceCell::new(),
             waiting: Mutex::default(),
             process: u64::from_le_bytes(process),
             recorded: AtomicU64::new(0),
@@ -110,6 +145,12 @@ impl ExecutionLog {
         }
     }
 
+    /// Returns a log whose records have the sizes of scanned relations.
+    #[must_use]
+    pub fn with_sizes(self, sizes: Arc<ScanSizes>) -> Self {
+        ExecutionLog { sizes: Some(sizes), ..self }
+    }
+
     /// Adds a query. It is counted as dropped if too many records wait.
     ///
     /// Returns its cost in millionths; `None` without prices.
@@ -117,8 +158,8 @@ impl ExecutionLog {
         let number = self.recorded.fetch_add(1, Ordering::Relaxed);
         let is_computed = !execution.is_cached;
         let predicted = is_computed.then(|| self.model.time(execution.query_hash, execution.tenant)).flatten();
-        let cost_micros = if execution.is_cached { Some(0) } else { self.prices.cost_micros(execution.warehouse) };
-        let query = ExecutedQuery {
+        let plan = execution.plan.as_ref().filter(|_| is_computed);
+        let mut query = ExecutedQuery {
             id: format!("{:016x}{number:016x}", self.process).into(),
             queries: 1,
             at: self.clock.now(),
@@ -133,14 +174,21 @@ impl ExecutionLog {
             rows: execution.rows,
             // No engine reports the number of bytes that it read.
             scan_bytes: None,
-            cost_micros,
+            cost_micros: Some(0),
             is_cached: execution.is_cached,
             pre_aggregation: execution.pre_aggregation.clone(),
             filters: execution.filters.cloned(),
             predicted,
+            size: plan.map(|plan| plan_size(&plan.shape, plan.scan_size, plan.row_bytes)),
         };
+        if is_computed {
+            query.cost_micros = self.prices.cost_micros(usage_of(&query));
+        }
+        let cost_micros = query.cost_micros;
         self.model.add(&query);
-        if !self.waiting().add(query) {
+        let is_unsized = self.sizes.is_some() && plan.is_some_and(|plan| plan.scan_size.is_none());
+        let unsized_plan = plan.filter(|_| is_unsized).cloned();
+        if !self.waiting().add(WaitingRecord { query, unsized_plan }) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return cost_micros;
         }
@@ -150,12 +198,27 @@ impl ExecutionLog {
 
     /// Returns whether costs are known.
     pub fn has_price(&self) -> bool {
-        self.prices.second.is_some()
+        self.prices.is_known()
     }
 
-    /// Returns the cost in millionths of a duration on the warehouse; `None` without prices.
-    pub(super) fn cost_micros(&self, warehouse: Duration) -> Option<u64> {
-        self.prices.cost_micros(warehouse)
+    /// Returns whether costs depend on the scanned bytes.
+    pub(crate) fn has_price_of_bytes(&self) -> bool {
+        self.prices.terabyte_scanned.is_some()
+    }
+
+    /// Returns the cost in millionths of a use of the warehouse; `None` without prices.
+    pub(super) fn cost_micros(&self, usage: Usage) -> Option<u64> {
+        self.prices.cost_micros(usage)
+    }
+
+    /// Returns the sizes of scanned relations; `None` if they are not asked for.
+    pub(crate) fn sizes(&self) -> Option<&Arc<ScanSizes>> {
+        self.sizes.as_ref()
+    }
+
+    /// Returns the queries that models of times are fitted to.
+    pub(super) fn observations(&self) -> &Observations {
+        &self.observations
     }
 
     /// Returns the cost model of the newest statements.
@@ -163,15 +226,38 @@ impl ExecutionLog {
         &self.model
     }
 
-    /// Adds the durations of the newest statements in the history to the cost model.
+    /// Adds the durations of the newest statements in the history to the cost model, unless this was done before.
     ///
     /// # Errors
     /// The state database is unavailable.
     pub async fn learn(&self) -> Result<(), StoreError> {
-        let newest = HistoryFilter { is_computed: true, limit: LEARNED, ..HistoryFilter::default() };
-        let queries = self.history.executed(&newest).await?;
-        queries.iter().rev().for_each(|query| self.model.add(query));
-        Ok(())
+        let learn = async || {
+            let newest = HistoryFilter { is_computed: true, limit: LEARNED, ..HistoryFilter::default() };
+            let queries = self.history.executed(&newest).await?;
+            for query in queries.iter().rev() {
+                self.model.add(query);
+                self.observations.add(query);
+            }
+            Ok::<(), StoreError>(())
+        };
+        self.learned.get_or_try_init(learn).await.map(|_| ())
+    }
+
+    /// Asks for the sizes that waiting records lack, for at most a second.
+    pub async fn complete(&self) {
+        let Some(sizes) = &self.sizes else { return };
+        let pending = self.waiting().pending();
+        let complete = async {
+            for (position, plan) in pending {
+                let size = sizes.plan_size(&plan.snapshot, &plan.shape, plan.row_bytes).await;
+                if let Some(record) = self.waiting().at(position) {
+                    record.query.size = Some(size);
+                    record.unsized_plan = None;
+                }
+            }
+        };
+        // Records whose sizes are late are written without them.
+        let _ = tokio::time::timeout(SIZES_TIMEOUT, complete).await;
     }
 
     /// Returns the number of queries that were dropped so far.
@@ -188,8 +274,12 @@ impl ExecutionLog {
         let mut left = self.waiting().records.len();
         while left > 0 {
             // Only the holder of the lock removes records, so the batch stays at the front until it is written.
-            let batch = self.waiting().front(BATCH.min(left));
+            let records = self.waiting().front(BATCH.min(left));
+            let mut batch: Vec<ExecutedQuery> =
+                records.into_iter().map(|record| self.with_known_size(record)).collect();
+            self.observations.predict(&mut batch);
             self.history.append_executed(&batch).await?;
+            batch.iter().for_each(|query| self.observations.add(query));
             self.waiting().remove(batch.len());
             left -= batch.len();
         }
@@ -204,6 +294,7 @@ impl ExecutionLog {
                 self.noted.notified().await;
             }
             tokio::time::sleep(INTERVAL).await;
+            self.complete().await;
             if let Err(error) = self.flush().await {
                 tracing::error!(event = "state_unavailable", error_message = %error);
             }
@@ -215,6 +306,16 @@ impl ExecutionLog {
         }
     }
 
+    /// Returns a record, with the size of its scans if that was asked for before.
+    fn with_known_size(&self, record: WaitingRecord) -> ExecutedQuery {
+        let WaitingRecord { mut query, unsized_plan } = record;
+        if let (Some(plan), Some(sizes)) = (unsized_plan, &self.sizes) {
+            let known = sizes.remembered(&plan.snapshot, &plan.shape);
+            query.size = Some(plan_size(&plan.shape, known, plan.row_bytes));
+        }
+        query
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -222,11 +323,12 @@ impl ExecutionLog {
 
 impl Waiting {
     /// Adds a query. Returns false if too many records wait.
-    fn add(&mut self, query: ExecutedQuery) -> bool {
-        let statement = query.is_cached.then(|| CachedStatement::of(&query));
+    fn add(&mut self, added: WaitingRecord) -> bool {
+        let query = &added.query;
+        let statement = query.is_cached.then(|| CachedStatement::of(query));
         let position = statement.as_ref().and_then(|statement| self.open.get(statement));
         let index = position.and_then(|position| usize::try_from(position - self.removed).ok());
-        if let Some(record) = index.and_then(|index| self.records.get_mut(index)) {
+        if let Some(WaitingRecord { query: record, .. }) = index.and_then(|index| self.records.get_mut(index)) {
             record.queries += 1;
             record.at = query.at;
             record.duration += query.duration;
@@ -239,15 +341,27 @@ impl Waiting {
         if let Some(statement) = statement {
             self.open.insert(statement, self.removed + self.records.len() as u64);
         }
-        self.records.push_back(query);
+        self.records.push_back(added);
         true
     }
 
     /// Returns the first records. From now on, cached answers are added to new records only, so that the returned
     /// records do not change while they are written.
-    fn front(&mut self, count: usize) -> Vec<ExecutedQuery> {
+    fn front(&mut self, count: usize) -> Vec<WaitingRecord> {
         self.open.clear();
         self.records.iter().take(count).cloned().collect()
+    }
+
+    /// Returns the plans whose sizes are unknown, with the positions of their records.
+    fn pending(&self) -> Vec<(u64, ExecutedPlan)> {
+        let positions = self.records.iter().zip(self.removed..);
+        positions.filter_map(|(record, position)| Some((position, record.unsized_plan.clone()?))).collect()
+    }
+
+    /// Returns the record at a position, if it still waits.
+    fn at(&mut self, position: u64) -> Option<&mut WaitingRecord> {
+        let index = position.checked_sub(self.removed)?;
+        self.records.get_mut(usize::try_from(index).ok()?)
     }
 
     fn remove(&mut self, count: usize) {

@@ -19,6 +19,8 @@ pub struct GuardrailCheck {
     pub guardrails: Guardrails,
     /// True if the guardrails belong to another user. The groups of this user are unknown, so their limits are absent.
     pub is_of_other_user: bool,
+    /// True if a guardrail limits the scanned bytes, and they are unknown.
+    pub has_unknown_bytes: bool,
 }
 
 /// The reason why a query is not checked.
@@ -55,6 +57,7 @@ impl GuardrailService {
         let mut exceeded = planned.exceeded;
         exceeded.extend(budgets.map_err(GuardrailError::from)?);
         let is_of_other_user = *user_id != request.caller.user_id;
-        Ok(GuardrailCheck { exceeded, guardrails, is_of_other_user })
+        let has_unknown_bytes = planned.has_unknown_bytes;
+        Ok(GuardrailCheck { exceeded, guardrails, is_of_other_user, has_unknown_bytes })
     }
 }

@@ -18,7 +18,7 @@ pub enum GuardrailClass {
     Enforced,
     /// The query is refused because of its plan, before it runs.
     Planned,
-    /// The query is refused because of the cost of earlier queries with the same statement.
+    /// The query is refused because of its predicted cost or bytes.
     Predicted,
 }
 
@@ -51,6 +51,12 @@ pub enum GuardrailExceeded {
         amount(*predicted_micros), amount(*limit_micros)
     )]
     Cost { limit_micros: u64, predicted_micros: u64 },
+    #[error("the query is predicted to scan {predicted} bytes; guardrail `max_bytes_scanned` allows {limit}")]
+    ScanBytes {
+        limit: u64,
+        /// The bytes, rounded up to two digits, because exact sizes disclose hidden rows.
+        predicted: u64,
+    },
     #[error("guardrail `{}` allows {}; the remaining budget is too small for the query", budget_name(*period), amount(*limit_micros))]
     Budget {
         period: BudgetPeriod,
@@ -126,6 +132,19 @@ impl Guardrails {
         }
     }
 
+    /// Checks the bytes that a query is predicted to scan; an unknown number (`None`) passes.
+    ///
+    /// # Errors
+    /// [`GuardrailExceeded::ScanBytes`]
+    pub fn check_bytes(&self, predicted: Option<u64>) -> Result<(), GuardrailExceeded> {
+        match self.max_scan_bytes.zip(predicted) {
+            Some((limit, predicted)) if predicted > limit => {
+                Err(GuardrailExceeded::ScanBytes { limit, predicted: two_digits_up(predicted) })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that every cube has a lower bound on time. `without_bound` has the cubes that are read without one.
     /// `has_time` returns whether a cube has a time dimension that the caller may filter by.
     ///
@@ -165,6 +184,7 @@ impl GuardrailExceeded {
             GuardrailExceeded::TimeFilter { .. } => "require_time_filter",
             GuardrailExceeded::PartitionFilter { .. } => "require_partition_filter",
             GuardrailExceeded::Cost { .. } => "max_cost_per_query",
+            GuardrailExceeded::ScanBytes { .. } => "max_bytes_scanned",
             GuardrailExceeded::Budget { period, .. } => budget_name(*period),
         }
     }
@@ -175,7 +195,9 @@ impl GuardrailExceeded {
             GuardrailExceeded::Rows { .. }
             | GuardrailExceeded::TimeFilter { .. }
             | GuardrailExceeded::PartitionFilter { .. } => GuardrailClass::Planned,
-            GuardrailExceeded::Cost { .. } | GuardrailExceeded::Budget { .. } => GuardrailClass::Predicted,
+            GuardrailExceeded::Cost { .. } | GuardrailExceeded::ScanBytes { .. } | GuardrailExceeded::Budget { .. } => {
+                GuardrailClass::Predicted
+            }
         }
     }
 }
@@ -204,6 +226,15 @@ pub(super) fn guardrail_details(guardrails: &Guardrails) -> Details {
         ("monthly_budget", guardrails.monthly_budget_micros.map(amount).into()),
         ("alert_at_percent", guardrails.alert_at_percent.map(usize::from).into()),
     ])
+}
+
+/// Rounds up to two significant digits.
+fn two_digits_up(number: u64) -> u64 {
+    let mut unit = 1_u64;
+    while number / unit >= 100 {
+        unit *= 10;
+    }
+    number.div_ceil(unit).saturating_mul(unit)
 }
 
 fn narrower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
@@ -258,6 +289,17 @@ mod tests {
         assert_eq!(guardrails.check_result(100), Ok(()));
         assert_eq!(guardrails.check_result(101), Err(GuardrailExceeded::ResultRows { limit: 100 }));
         assert_eq!(Guardrails::default().check_result(u64::MAX), Ok(()));
+    }
+
+    #[test]
+    fn predicted_bytes_are_allowed_up_to_the_limit() {
+        let guardrails = Guardrails { max_scan_bytes: Some(1_000), ..Guardrails::default() };
+        assert_eq!(guardrails.check_bytes(Some(1_000)), Ok(()));
+        assert_eq!(guardrails.check_bytes(None), Ok(()));
+        let exceeded = GuardrailExceeded::ScanBytes { limit: 1_000, predicted: 1_100 };
+        assert_eq!((exceeded.guardrail(), exceeded.class().as_str()), ("max_bytes_scanned", "predicted"));
+        assert_eq!(guardrails.check_bytes(Some(1_001)), Err(exceeded));
+        assert_eq!(Guardrails::default().check_bytes(Some(u64::MAX)), Ok(()));
     }
 
     #[test]

@@ -1,23 +1,32 @@
-//! Predicts the time and the cost of a query, without running the query.
+//! Predicts the bytes, the time and the cost of a query, without running the query.
 //!
-//! In: a query. Out: its time and its cost with a range, and the source of the numbers: the same statement ran before,
-//! other queries of its cube ran before, or nothing is known. An unknown number is `None`, never zero. If a
-//! pre-aggregation answers the query, the prediction has numbers with and without it. If policies hide rows or values
-//! from a caller, the numbers come only from the caller's own queries, and are rounded to two digits, because times
-//! disclose hidden rows. Not here: the cache, whose answers cost nothing.
+//! In: a query. Out: its bytes, its time and its cost, each with a range and a basis. The time comes from the first of
+//! these that knows it: earlier runs of the same statement, scaled to the length of the range; a model that is fitted to
+//! queries of the warehouse; other queries of the cube. The bytes come from earlier runs if the engine reports them, and
+//! otherwise from the stored sizes of the scanned columns. An unknown number is `None`, never zero. If a pre-aggregation
+//! answers the query, the prediction has numbers with and without it. If policies hide rows or values from a caller,
+//! times come only from the caller's own queries, because times disclose hidden rows, and all numbers are rounded to two
+//! digits. Not here: the cache, whose answers cost nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::sql::StatementShape;
 
 use super::budget_ledger::BudgetLedger;
+use super::estimate::{Estimate, PredictionBasis, Range};
 use super::execution_log::ExecutionLog;
-use super::prices::Prices;
+use super::observations::Fitted;
+use super::prices::{CostParts, Prices, Usage};
+use super::range_scaling::scaled;
+use super::scan_sizes::plan_size;
+use crate::catalog::Snapshot;
 use crate::domain::RequestContext;
-use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, QueryOwner};
+use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, HistoryFilter, PlanSize, QueryOwner};
 use crate::ports::guardrails::Guardrails;
 use crate::ports::store::StoreError;
+use crate::ports::warehouse::{ScanSize, SizeBasis};
 use crate::query::{PlannedQuery, QueryKind, QueryRunError, QueryService};
 
 /// The maximum number of earlier queries that a prediction uses.
@@ -27,36 +36,17 @@ const MIN_SAMPLES_OF_CUBE: usize = 5;
 /// The time within which the history must answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The source of predicted numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PredictionBasis {
-    /// The same statement ran before.
-    History,
-    /// Other queries of the cube ran before.
-    Statistics,
-    /// No query of the cube ran before.
-    None,
-}
-
-/// A quantity with its tenth and ninetieth percentile.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Range {
-    pub low: f64,
-    pub median: f64,
-    pub high: f64,
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementPrediction {
-    pub basis: PredictionBasis,
-    /// The number of queries that the prediction is made from.
+    /// The number of queries that the seconds are predicted from.
     pub samples: usize,
     /// Seconds on the warehouse.
-    pub seconds: Option<Range>,
-    /// The scanned bytes; `None` if the warehouse does not report them.
-    pub scan_bytes: Option<Range>,
-    /// The cost in the currency of the prices; `None` without prices.
-    pub cost: Option<Range>,
+    pub seconds: Estimate,
+    /// The scanned bytes.
+    pub scan_bytes: Estimate,
+    /// The cost in the currency of the prices: the sum of the parts that are known.
+    pub cost: Estimate,
+    pub parts: CostParts,
 }
 
 /// The prediction of a query.
@@ -67,7 +57,7 @@ pub struct CostPrediction {
     /// The prediction without pre-aggregations; `None` if no pre-aggregation answers the query.
     pub without_tables: Option<StatementPrediction>,
     pub guardrails: Guardrails,
-    pub has_price: bool,
+    pub prices: Prices,
     /// True if the history did not respond in time.
     pub is_late: bool,
 }
@@ -82,21 +72,40 @@ pub enum PredictionError {
     Store(#[from] StoreError),
 }
 
-/// Predicts costs from the history.
+/// Predicts costs from the history, and from the sizes of what queries read.
 pub struct CostPredictor {
     queries: Arc<QueryService>,
     history: Arc<dyn ExecutedQueries>,
     /// The log of this process, whose waiting queries are not in the history yet.
-    log: Option<Arc<ExecutionLog>>,
+    log: Arc<ExecutionLog>,
     prices: Prices,
     budgets: Option<Arc<BudgetLedger>>,
+}
+
+/// A statement to predict, and the caller whose queries count.
+struct Asked<'a> {
+    request: &'a RequestContext,
+    query_hash: &'a Arc<str>,
+    cube: &'a Arc<str>,
+    pre_aggregation: Option<&'a Arc<str>>,
+    size: PlanSize,
+    scan: Option<ScanSize>,
+    has_policies: bool,
+}
+
+/// Seconds, and further quantities of the same queries.
+struct Times {
+    samples: usize,
+    seconds: Estimate,
+    scan_bytes: Estimate,
+    egress_bytes: Option<f64>,
 }
 
 impl CostPredictor {
     pub fn new(
         queries: Arc<QueryService>,
         history: Arc<dyn ExecutedQueries>,
-        log: Option<Arc<ExecutionLog>>,
+        log: Arc<ExecutionLog>,
         prices: Prices,
     ) -> Self {
         CostPredictor { queries, history, log, prices, budgets: None }
@@ -126,157 +135,158 @@ impl CostPredictor {
             let estimate = budgets.estimate(&planned.query_hash, &owner);
             planned.exceeded.extend(budgets.exceeded(&owner, &guardrails, estimate).await?);
         }
-        let predicted = tokio::time::timeout(TIMEOUT, self.statements(request, &planned)).await;
-        let is_late = predicted.is_err();
-        let (statement, without_tables) = match predicted {
-            Ok(predicted) => predicted?,
-            Err(_) => (StatementPrediction::unknown(), None),
+        let (is_ready, scan, scan_of_rows) = tokio::join!(
+            tokio::time::timeout(TIMEOUT, self.ready()),
+            self.scan_size(session.snapshot(), Some(&planned.shape)),
+            self.scan_size(session.snapshot(), planned.rows_shape.as_deref()),
+        );
+        let is_unready = is_ready.is_err();
+        is_ready.unwrap_or(Ok(()))?;
+        let asked = Asked {
+            request,
+            query_hash: &planned.query_hash,
+            cube: &planned.cube,
+            pre_aggregation: planned.pre_aggregation.as_ref(),
+            size: plan_size(&planned.shape, scan, planned.row_bytes),
+            scan,
+            has_policies: planned.has_policies,
         };
-        let has_price = self.prices.second.is_some();
-        Ok(CostPrediction { planned, statement, without_tables, guardrails, has_price, is_late })
+        let (statement, is_statement_late) = self.statement(&asked).await?;
+        let mut is_late = is_unready || is_statement_late;
+        let without_tables = match (&planned.rows_hash, &planned.rows_shape) {
+            (Some(query_hash), Some(shape)) => {
+                let size = plan_size(shape, scan_of_rows, planned.row_bytes);
+                let of_rows = Asked { query_hash, pre_aggregation: None, size, scan: scan_of_rows, ..asked };
+                let (statement, is_late_too) = self.statement(&of_rows).await?;
+                is_late |= is_late_too;
+                Some(statement)
+            }
+            _ => None,
+        };
+        Ok(CostPrediction { planned, statement, without_tables, guardrails, prices: self.prices, is_late })
     }
 
-    async fn statements(
-        &self,
-        request: &RequestContext,
-        planned: &PlannedQuery,
-    ) -> Result<(StatementPrediction, Option<StatementPrediction>), StoreError> {
-        if let Some(log) = &self.log {
-            log.flush().await?;
+    /// Writes the queries that wait, and reads the newest queries of the history once.
+    async fn ready(&self) -> Result<(), StoreError> {
+        self.log.learn().await?;
+        self.log.flush().await
+    }
+
+    async fn scan_size(&self, snapshot: &Snapshot, shape: Option<&StatementShape>) -> Option<ScanSize> {
+        self.log.sizes()?.of(snapshot, shape?).await
+    }
+
+    /// Returns the prediction of a statement, and whether the history did not respond in time.
+    async fn statement(&self, asked: &Asked<'_>) -> Result<(StatementPrediction, bool), StoreError> {
+        let times = tokio::time::timeout(TIMEOUT, self.times(asked)).await;
+        let is_late = times.is_err();
+        let times = times.unwrap_or(Ok(Times::UNKNOWN))?;
+        let scan_bytes = times.scan_bytes.or(|| asked.scan.map_or(Estimate::UNKNOWN, stored));
+        let scan_bytes = scan_bytes.rounded_if(asked.has_policies);
+        let seconds = times.seconds.rounded_if(asked.has_policies);
+        let (cost, parts) = self.cost(&seconds, &scan_bytes, times.egress_bytes);
+        Ok((StatementPrediction { samples: times.samples, seconds, scan_bytes, cost, parts }, is_late))
+    }
+
+    async fn times(&self, asked: &Asked<'_>) -> Result<Times, StoreError> {
+        let user_id = &asked.request.caller.user_id;
+        // An anonymous caller has no queries of its own.
+        if asked.has_policies && user_id.is_empty() {
+            return Ok(Times::UNKNOWN);
         }
-        let table = planned.pre_aggregation.as_ref();
-        let statement = self.statement(request, planned, &planned.query_hash, table).await?;
-        let without_tables = match &planned.rows_hash {
-            Some(hash) => Some(self.statement(request, planned, hash, None).await?),
-            None => None,
-        };
-        Ok((statement, without_tables))
-    }
-
-    async fn statement(
-        &self,
-        request: &RequestContext,
-        planned: &PlannedQuery,
-        query_hash: &Arc<str>,
-        pre_aggregation: Option<&Arc<str>>,
-    ) -> Result<StatementPrediction, StoreError> {
-        let user_id = &request.caller.user_id;
-        let owner = QueryOwner { user_id: Arc::clone(user_id), tenant: request.tenant.clone() };
+        let tenant = asked.request.tenant.clone();
+        let owner = QueryOwner { user_id: Arc::clone(user_id), tenant: tenant.clone() };
         let all = HistoryFilter {
-            tenant: Some(request.tenant.clone()),
-            owner: planned.has_policies.then_some(owner),
+            tenant: Some(tenant.clone()),
+            owner: asked.has_policies.then_some(owner),
             is_computed: true,
             limit: SAMPLES,
             ..HistoryFilter::default()
         };
-        // An anonymous caller has no queries of its own.
-        if planned.has_policies && user_id.is_empty() {
-            return Ok(StatementPrediction::unknown());
-        }
-        let of_statement = HistoryFilter { query_hash: Some(Arc::clone(query_hash)), ..all.clone() };
+        let of_statement = HistoryFilter { query_hash: Some(Arc::clone(asked.query_hash)), ..all.clone() };
         let samples = self.history.executed(&of_statement).await?;
         if !samples.is_empty() {
-            return Ok(self.prediction_of(PredictionBasis::History, &samples, planned.has_policies));
+            return Ok(Times::of_statement(&samples, &asked.size));
         }
-        let of_cube = HistoryFilter { cube: Some(Arc::clone(&planned.cube)), ..all };
+        let fitted = Fitted {
+            tenant,
+            user_id: asked.has_policies.then(|| Arc::clone(user_id)),
+            has_table: asked.pre_aggregation.is_some(),
+            has_bytes: asked.size.table_bytes.is_some(),
+        };
+        if let Some(model) = self.log.observations().fit(&fitted) {
+            let seconds = Estimate::new(PredictionBasis::Statistics, model.predict(&asked.size));
+            return Ok(Times { samples: model.queries(), seconds, ..Times::UNKNOWN });
+        }
+        let of_cube = HistoryFilter { cube: Some(Arc::clone(asked.cube)), ..all };
         let mut samples = self.history.executed(&of_cube).await?;
-        samples.retain(|sample| sample.pre_aggregation.as_ref() == pre_aggregation);
+        samples.retain(|sample| sample.pre_aggregation.as_ref() == asked.pre_aggregation);
         match samples.len() >= MIN_SAMPLES_OF_CUBE {
-            true => Ok(self.prediction_of(PredictionBasis::Statistics, &samples, planned.has_policies)),
-            false => Ok(StatementPrediction::unknown()),
+            true => Ok(Times::of_cube(&samples)),
+            false => Ok(Times::UNKNOWN),
         }
     }
 
-    fn prediction_of(
-        &self,
-        basis: PredictionBasis,
-        samples: &[ExecutedQuery],
-        is_rounded: bool,
-    ) -> StatementPrediction {
-        let range = |numbers: Vec<f64>| {
-            let range = Range::of(numbers);
-            if is_rounded { range.rounded() } else { range }
+    /// Returns the cost of the known quantities, and its parts.
+    fn cost(&self, seconds: &Estimate, scan_bytes: &Estimate, egress_bytes: Option<f64>) -> (Estimate, CostParts) {
+        let usage = Usage { seconds: seconds.median(), scan_bytes: scan_bytes.median(), egress_bytes };
+        let parts = self.prices.parts(usage);
+        let Some(median) = self.prices.cost(usage) else { return (Estimate::UNKNOWN, parts) };
+        let end = |seconds: Option<f64>, scan_bytes: Option<f64>| {
+            let parts = self.prices.parts(Usage { seconds, scan_bytes, egress_bytes });
+            Some(parts.scan? + parts.compute? + parts.egress?)
         };
-        let seconds = range(samples.iter().map(|sample| sample.warehouse.as_secs_f64()).collect());
-        let bytes: Option<Vec<f64>> =
-            samples.iter().map(|sample| sample.scan_bytes.map(|bytes| bytes as f64)).collect();
-        StatementPrediction {
-            basis,
+        let (low, high) = (end(seconds.low(), scan_bytes.low()), end(seconds.high(), scan_bytes.high()));
+        let bases = [self.prices.second.and(Some(seconds)), self.prices.terabyte_scanned.and(Some(scan_bytes))];
+        let known = bases.into_iter().flatten().filter(|estimate| estimate.is_known()).map(|estimate| estimate.basis);
+        let basis = known.max().unwrap_or(PredictionBasis::Statistics);
+        (Estimate::new(basis, Range { low, median, high }), parts)
+    }
+}
+
+/// Returns the bytes of a scan, as the warehouse knows them.
+fn stored(size: ScanSize) -> Estimate {
+    let bytes = size.bytes as f64;
+    let range = match size.basis {
+        SizeBasis::Exact => Range::exactly(bytes),
+        SizeBasis::UpperBound => Range::at_most(bytes),
+        SizeBasis::Statistics => Range { low: None, median: bytes, high: None },
+    };
+    Estimate::new(size.basis.into(), range)
+}
+
+impl Times {
+    const UNKNOWN: Times =
+        Times { samples: 0, seconds: Estimate::UNKNOWN, scan_bytes: Estimate::UNKNOWN, egress_bytes: None };
+
+    /// Returns the times of runs of the same statement, as if they had read a range of the same length.
+    fn of_statement(samples: &[ExecutedQuery], size: &PlanSize) -> Times {
+        let length = |sample: &ExecutedQuery| sample.size.and_then(|size| size.range_seconds);
+        let runs: Vec<_> = samples.iter().map(|sample| (sample.warehouse.as_secs_f64(), length(sample))).collect();
+        let rows: Vec<f64> = samples.iter().map(|sample| sample.rows as f64).collect();
+        let seconds = Range::of(scaled(&runs, size.range_seconds));
+        Times {
             samples: samples.len(),
-            seconds: Some(seconds),
-            scan_bytes: bytes.map(range),
-            cost: self.prices.second.map(|price| seconds.times(price)),
+            seconds: Estimate::new(PredictionBasis::History, seconds),
+            scan_bytes: reported_bytes(samples, PredictionBasis::History),
+            egress_bytes: Some(Range::of(rows).median * size.row_bytes as f64),
+        }
+    }
+
+    /// Returns the times of other queries of the same cube.
+    fn of_cube(samples: &[ExecutedQuery]) -> Times {
+        let seconds = Range::of(samples.iter().map(|sample| sample.warehouse.as_secs_f64()).collect());
+        Times {
+            samples: samples.len(),
+            seconds: Estimate::new(PredictionBasis::Statistics, seconds),
+            scan_bytes: reported_bytes(samples, PredictionBasis::Statistics),
+            egress_bytes: None,
         }
     }
 }
 
-impl StatementPrediction {
-    fn unknown() -> Self {
-        let basis = PredictionBasis::None;
-        StatementPrediction { basis, samples: 0, seconds: None, scan_bytes: None, cost: None }
-    }
-}
-
-impl PredictionBasis {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PredictionBasis::History => "history",
-            PredictionBasis::Statistics => "statistics",
-            PredictionBasis::None => "none",
-        }
-    }
-}
-
-impl Range {
-    /// Returns the percentiles of at least one number. A percentile between two numbers is interpolated.
-    fn of(mut numbers: Vec<f64>) -> Range {
-        numbers.sort_by(f64::total_cmp);
-        let quantile = |share: f64| {
-            let place = share * (numbers.len().saturating_sub(1)) as f64;
-            let (below, above) = (place.floor() as usize, place.ceil() as usize);
-            let (below, above, part) = (numbers[below], numbers[above], place - place.floor());
-            below + (above - below) * part
-        };
-        Range { low: quantile(0.1), median: quantile(0.5), high: quantile(0.9) }
-    }
-
-    fn map(self, change: impl Fn(f64) -> f64) -> Range {
-        Range { low: change(self.low), median: change(self.median), high: change(self.high) }
-    }
-
-    fn times(self, factor: f64) -> Range {
-        self.map(|number| number * factor)
-    }
-
-    /// Rounds to two significant digits.
-    fn rounded(self) -> Range {
-        self.map(|number| {
-            if number <= 0.0 {
-                return number;
-            }
-            let scale = 10_f64.powi(1 - number.log10().floor() as i32);
-            (number * scale).round() / scale
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_interpolated() {
-        let range = Range::of((0..=10).rev().map(f64::from).collect());
-        assert_eq!((range.low, range.median, range.high), (1.0, 5.0, 9.0));
-        let one = Range::of(vec![3.0]);
-        assert_eq!((one.low, one.median, one.high), (3.0, 3.0, 3.0));
-        let two = Range::of(vec![0.0, 1.0]);
-        assert_eq!((two.low, two.median, two.high), (0.1, 0.5, 0.9));
-    }
-
-    #[test]
-    fn numbers_are_rounded_to_two_digits() {
-        let range = Range { low: 0.0, median: 1_234.5, high: 0.001_26 }.rounded();
-        assert!(range.low == 0.0 && (range.median - 1_200.0).abs() < 1e-9 && (range.high - 0.001_3).abs() < 1e-12);
-    }
+/// Returns the bytes that the engine reported for queries, if it did for all of them.
+fn reported_bytes(samples: &[ExecutedQuery], basis: PredictionBasis) -> Estimate {
+    let bytes: Option<Vec<f64>> = samples.iter().map(|sample| sample.scan_bytes.map(|bytes| bytes as f64)).collect();
+    bytes.map_or(Estimate::UNKNOWN, |bytes| Estimate::new(basis, Range::of(bytes)))
 }

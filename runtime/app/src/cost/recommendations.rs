@@ -19,6 +19,7 @@ use terrane_compiler::Access;
 use terrane_compiler::model::{Cube, Dimension};
 use terrane_compiler::types::DimensionType;
 
+use super::prices::Usage;
 use super::{CostService, HistoryError};
 use crate::domain::{RequestContext, Scope};
 use crate::metadata;
@@ -128,7 +129,7 @@ impl CostService {
             definition: Some(table.definition),
             queries: table.queries,
             warehouse: table.warehouse,
-            cost_micros: self.log.cost_micros(table.warehouse),
+            cost_micros: self.log.cost_micros(Usage::of_time(table.warehouse)),
             saving: Some(Saving { warehouse: table.warehouse, is_upper_bound: true }),
         });
         Ok(visible.take(MAX_OF_KIND).collect())

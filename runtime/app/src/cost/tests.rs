@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::execution_log::MAX_WAITING;
-use super::{Execution, ExecutionLog, HistoryRetention, Prices};
+use super::{Execution, ExecutionLog, HistoryRetention, Prices, Usage};
 use crate::domain::{QueryKind, Surface};
 use crate::ports::clock::Clock;
 use crate::ports::executed_queries::{ExecutedQueries, ExecutedQuery, FilterTotals, HistoryFilter, StatementTotals};
@@ -90,11 +90,12 @@ fn record(log: &ExecutionLog, warehouse: Duration, is_cached: bool) {
         is_cached,
         pre_aggregation: None,
         filters: None,
+        plan: None,
     });
 }
 
 fn log(history: &Arc<FakeHistory>, second: Option<f64>) -> ExecutionLog {
-    ExecutionLog::new(history.clone(), Arc::new(Noon), &Sevens, Prices { second })
+    ExecutionLog::new(history.clone(), Arc::new(Noon), &Sevens, Prices::of_second(second))
 }
 
 #[tokio::test]
@@ -154,9 +155,9 @@ async fn cost_is_unknown_without_prices() {
 
 #[test]
 fn costs_are_rounded_up() {
-    let prices = Prices { second: Some(0.000_001) };
-    assert_eq!(prices.cost_micros(Duration::from_millis(1)), Some(1));
-    assert_eq!(prices.cost_micros(Duration::ZERO), Some(0));
+    let prices = Prices::of_second(Some(0.000_001));
+    assert_eq!(prices.cost_micros(Usage::of_time(Duration::from_millis(1))), Some(1));
+    assert_eq!(prices.cost_micros(Usage::of_time(Duration::ZERO)), Some(0));
 }
 
 #[tokio::test]

@@ -47,6 +47,24 @@ pub struct ExecutedQuery {
     pub filters: Option<Arc<str>>,
     /// The predicted time; `None` for a cached answer, and for a statement without enough earlier runs.
     pub predicted: Option<PredictedTime>,
+    /// The size of the statement and of what it reads; `None` for a cached answer.
+    pub size: Option<PlanSize>,
+}
+
+/// The size of a statement and of the relations that it scans.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PlanSize {
+    /// The stored bytes of the scanned columns; `None` if the warehouse cannot tell.
+    pub table_bytes: Option<u64>,
+    pub table_rows: Option<u64>,
+    pub facts: u32,
+    pub joins: u32,
+    /// The number of columns that rows are grouped by.
+    pub groups: u32,
+    /// The length of the range of time that is read; `None` without a range.
+    pub range_seconds: Option<u64>,
+    /// The estimated bytes of a row of the answer.
+    pub row_bytes: u64,
 }
 
 /// A prediction of the time on the warehouse, made before the query ran.

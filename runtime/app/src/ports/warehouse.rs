@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 use jiff::Timestamp;
 use terrane_compiler::model::ForeignKey;
-use terrane_compiler::sql::{CompiledSql, ResultColumn};
+use terrane_compiler::sql::{CompiledSql, ResultColumn, ScannedRange};
 use terrane_compiler::types::Value;
 
 use super::builder::BuiltRelation;
@@ -153,6 +153,27 @@ pub struct EngineVersion {
     pub changed_at: Option<Timestamp>,
 }
 
+/// The trustworthiness of a [`ScanSize`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SizeBasis {
+    /// The stored sizes of exactly the columns and files that the scan reads.
+    Exact,
+    /// The scan reads at most this size.
+    UpperBound,
+    /// Estimates from the statistics of the engine.
+    Statistics,
+}
+
+/// The size of a scan of whole relations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScanSize {
+    /// The number of stored bytes that are read.
+    pub bytes: u64,
+    /// The number of rows that are read; `None` if unknown.
+    pub rows: Option<u64>,
+    pub basis: SizeBasis,
+}
+
 /// A warehouse. Statements run concurrently, limited by the adapter's own pool. A timeout is returned on time, whether
 /// or not the engine has stopped the statement.
 #[async_trait]
@@ -218,6 +239,14 @@ pub trait Warehouse: Send + Sync {
     /// support this. The call takes far less than a millisecond.
     fn data_version(&self) -> Option<EngineVersion> {
         None
+    }
+
+    /// Returns the size of what a scan reads: a statement that selects columns of all rows of a relation, with no value
+    /// of a caller in it ([`scan_statement`](terrane_compiler::sql::scan_statement)). The statement is not run; only
+    /// catalogs, statistics, plans and the metadata of files are read. `None` if the engine cannot tell.
+    /// A range of time may leave out rows; an engine that cannot tell their size ignores it.
+    async fn scan_size(&self, _scan: &str, _range: Option<&ScannedRange>) -> Result<Option<ScanSize>, WarehouseError> {
+        Ok(None)
     }
 
     /// Returns the numbers of connections; `None` if the adapter does not count them. The function is called for every

@@ -16,7 +16,7 @@ use terrane_compiler::explanation::{Explanation, explain};
 use terrane_compiler::governance::inspect;
 use terrane_compiler::model::Member;
 use terrane_compiler::query::{FactMatch, PreAggregations, SemanticQuery};
-use terrane_compiler::sql::{CompiledSql, MAX_WHOLE_ROWS, ResultColumn};
+use terrane_compiler::sql::{CompiledSql, MAX_WHOLE_ROWS, ResultColumn, StatementShape};
 use terrane_compiler::{Access, compile, compile_count, compile_inline, compile_totals};
 
 use super::answer::{self, Answer, AnswerStream, Freshness, Opened, Totals, first_integer, row_count};
@@ -25,7 +25,7 @@ use super::cache::{CacheControl, Fetched};
 use super::cache_use::{CacheUse, MissReason};
 use super::job::{JobResult, QueryJob};
 use super::limiter::Permit;
-use super::recorder::{ExecutedStatement, QueryRecorder};
+use super::recorder::{ExecutedStatement, QueryRecorder, row_bytes};
 use super::row_reader::{RowReader, StreamRecord};
 use super::runner::{OpenedStatement, Statements, within};
 use super::session::QuerySession;
@@ -36,7 +36,7 @@ use crate::metadata;
 use crate::ports::executed_queries::QueryOwner;
 use crate::ports::observer::QueryOutcome;
 use crate::ports::result_cache::CacheKey;
-use crate::ports::warehouse::WarehouseErrorKind;
+use crate::ports::warehouse::{ScanSize, WarehouseErrorKind};
 
 /// An authorized query. It is run or shown once. If it is dropped without being run or shown, the query counts as
 /// abandoned.
@@ -72,6 +72,14 @@ pub struct PlannedQuery {
     pub without_time_bound: Vec<Arc<str>>,
     /// True if policies or hooks hide something from the caller.
     pub has_policies: bool,
+    /// The scans of the statement, and the size of its plan.
+    pub shape: Arc<StatementShape>,
+    /// The shape of the statement without pre-aggregations; `None` if the statement reads none.
+    pub rows_shape: Option<Arc<StatementShape>>,
+    /// The estimated bytes of a row of the answer.
+    pub row_bytes: u64,
+    /// True if a guardrail limits the scanned bytes, and they are unknown.
+    pub has_unknown_bytes: bool,
 }
 
 /// The beginning of a streamed answer.
@@ -114,7 +122,10 @@ impl Prepared<'_> {
     /// # Errors
     /// Returns the same errors as [`Prepared::sql`].
     pub async fn exceeded(mut self) -> Result<Vec<GuardrailExceeded>, QueryRunError> {
-        let exceeded = self.compile().and_then(|sql| self.exceeded_by(&sql));
+        let exceeded = match self.compile() {
+            Ok(sql) => self.all_exceeded_by(&sql).await.map(|(exceeded, _)| exceeded),
+            Err(error) => Err(error),
+        };
         self.session.finish(&mut self.recorder, exceeded).await
     }
 
@@ -123,27 +134,33 @@ impl Prepared<'_> {
     /// # Errors
     /// Returns the same errors as [`Prepared::sql`].
     pub async fn planned(mut self) -> Result<PlannedQuery, QueryRunError> {
-        let planned = self.compile().and_then(|sql| self.plan(sql));
+        let planned = match self.compile() {
+            Ok(sql) => self.plan(sql).await,
+            Err(error) => Err(error),
+        };
         self.session.finish(&mut self.recorder, planned).await
     }
 
-    fn plan(&self, sql: CompiledSql) -> Result<PlannedQuery, QueryRunError> {
-        let QuerySession { snapshot, context, environment, .. } = self.session;
-        let exceeded = self.exceeded_by(&sql)?;
+    async fn plan(&self, sql: CompiledSql) -> Result<PlannedQuery, QueryRunError> {
+        let QuerySession { snapshot, context, environment, guardrails, .. } = self.session;
+        let (exceeded, scan_size) = self.all_exceeded_by(&sql).await?;
         let inspection = inspect(&snapshot.model, self.query, &context.caller, environment)?;
         let statement = ExecutedStatement::new(&sql, false);
-        let rows_hash = match statement.pre_aggregation() {
+        let over_rows = match statement.pre_aggregation() {
             None => None,
             Some(_) => {
                 let rows = Environment { rollups: Arc::default(), ..environment.clone() };
-                let rows = compile(&snapshot.profile, self.query, &self.authorization.authorized, &rows)?;
-                Some(key::sql_hash(&rows.text).into())
+                Some(compile(&snapshot.profile, self.query, &self.authorization.authorized, &rows)?)
             }
         };
         Ok(PlannedQuery {
             query_hash: key::sql_hash(&sql.text).into(),
             pre_aggregation: statement.pre_aggregation().cloned(),
-            rows_hash,
+            rows_hash: over_rows.as_ref().map(|rows| key::sql_hash(&rows.text).into()),
+            rows_shape: over_rows.map(|rows| rows.shape),
+            row_bytes: row_bytes(&sql.columns),
+            shape: sql.shape,
+            has_unknown_bytes: guardrails.max_scan_bytes.is_some() && scan_size.is_none(),
             cube: Arc::clone(&self.recorder.origin.cube),
             rollups: visible(sql.rollups),
             exceeded,
@@ -314,6 +331,18 @@ impl Prepared<'_> {
             Some(exceeded) => Err(exceeded.into()),
             None => Ok(sql),
         }
+    }
+
+    /// Returns the guardrails that a statement exceeds, its bytes included. Returns also the size of its scans if it is
+    /// known and needed.
+    async fn all_exceeded_by(
+        &self,
+        sql: &CompiledSql,
+    ) -> Result<(Vec<GuardrailExceeded>, Option<ScanSize>), QueryRunError> {
+        let mut exceeded = self.exceeded_by(sql)?;
+        let size = self.session.needed_scan_size(sql).await;
+        exceeded.extend(self.session.guardrails.check_bytes(size.map(|size| size.bytes)).err());
+        Ok((exceeded, size))
     }
 
     /// Returns the guardrails that the plan of a statement exceeds.

@@ -7,18 +7,19 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use terrane_compiler::model::{CubeId, MetricId, Model, Snippet, SqlPart};
+use terrane_compiler::model::{CubeId, DimensionType, MetricId, Model, Snippet, SqlPart};
 use terrane_compiler::query::SemanticQuery;
-use terrane_compiler::sql::CompiledSql;
+use terrane_compiler::sql::{CompiledSql, ResultColumn, StatementShape};
 
 use super::cache_use::CacheUse;
 use super::history::filtered_dimensions;
 use super::{QueryRunError, key, milliseconds};
-use crate::cost::{Execution, ExecutionLog, GuardrailExceeded, Reservation};
+use crate::catalog::Snapshot;
+use crate::cost::{ExecutedPlan, Execution, ExecutionLog, GuardrailExceeded, Reservation};
 use crate::domain::{QueryKind, RequestContext, Surface, TraceContext};
 use crate::ports::clock::Clock;
 use crate::ports::observer::{EndedQuery, Executed, Observer, QueryOutcome, Step, UNKNOWN_CUBE, WarehouseShare};
-use crate::ports::warehouse::WarehouseErrorKind;
+use crate::ports::warehouse::{ScanSize, WarehouseErrorKind};
 
 /// The facts that the records of a query's statements share. All clones belong to the same query.
 #[derive(Clone)]
@@ -40,6 +41,8 @@ pub(super) struct QueryRecorder {
     pub(super) history: Option<HistoryEntry>,
     /// The reservations of the query in the budgets of its caller.
     pub(super) reservations: Mutex<Vec<Reservation>>,
+    /// The size of what the statement scans, if it was needed before the query ran.
+    pub(super) scan_size: OnceLock<Option<ScanSize>>,
     /// The clock's `elapsed` at the start.
     pub(super) started: Duration,
     /// The time spent on the warehouse; `None` if it is the time since admission.
@@ -56,6 +59,7 @@ pub(super) struct HistoryEntry {
     surface: Surface,
     /// The dimensions that the query filters by.
     filters: Option<Arc<str>>,
+    snapshot: Arc<Snapshot>,
 }
 
 /// The facts about an executed statement that its records need after the statement is dropped.
@@ -65,16 +69,25 @@ pub(super) struct ExecutedStatement {
     pre_aggregation: Option<Arc<str>>,
     /// True if some rows come from pre-aggregated tables.
     uses_tables: bool,
+    shape: Arc<StatementShape>,
+    /// The estimated bytes of a row of the answer.
+    row_bytes: u64,
 }
 
 impl HistoryEntry {
-    pub(super) fn new(log: &Arc<ExecutionLog>, context: &RequestContext, model: &Model, query: &SemanticQuery) -> Self {
+    pub(super) fn new(
+        log: &Arc<ExecutionLog>,
+        context: &RequestContext,
+        snapshot: &Arc<Snapshot>,
+        query: &SemanticQuery,
+    ) -> Self {
         HistoryEntry {
             log: Arc::clone(log),
             user_id: Arc::clone(&context.caller.user_id),
             tenant: context.tenant.clone(),
             surface: context.surface,
-            filters: filtered_dimensions(model, query),
+            filters: filtered_dimensions(&snapshot.model, query),
+            snapshot: Arc::clone(snapshot),
         }
     }
 }
@@ -86,8 +99,20 @@ impl ExecutedStatement {
             query_hash: key::sql_hash(&sql.text),
             pre_aggregation: served.map(|(cube, served)| format!("{cube}.{}", served.rollup).into()),
             uses_tables,
+            shape: Arc::clone(&sql.shape),
+            row_bytes: row_bytes(&sql.columns),
         }
     }
+}
+
+/// Returns the estimated bytes of a row of an answer.
+pub(super) fn row_bytes(columns: &[ResultColumn]) -> u64 {
+    let bytes = |column: &ResultColumn| match column.ty {
+        DimensionType::Boolean => 1,
+        DimensionType::Number | DimensionType::Time => 8,
+        DimensionType::String | DimensionType::Geo => 24,
+    };
+    columns.iter().map(bytes).sum()
 }
 
 impl ExecutedStatement {
@@ -180,7 +205,13 @@ impl QueryRecorder {
         cache: CacheUse,
         statement: &ExecutedStatement,
     ) {
-        let Some(HistoryEntry { log, user_id, tenant, surface, filters }) = &self.history else { return };
+        let Some(HistoryEntry { log, user_id, tenant, surface, filters, snapshot }) = &self.history else { return };
+        let plan = ExecutedPlan {
+            snapshot: Arc::clone(snapshot),
+            shape: Arc::clone(&statement.shape),
+            scan_size: self.scan_size.get().copied().flatten(),
+            row_bytes: statement.row_bytes,
+        };
         let cost = log.record(&Execution {
             query_hash: &statement.query_hash,
             cube: &self.origin.cube,
@@ -194,6 +225,7 @@ impl QueryRecorder {
             is_cached: cache.is_hit(),
             pre_aggregation: statement.pre_aggregation.clone(),
             filters: filters.as_ref(),
+            plan: Some(plan),
         });
         let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
         for mut reservation in reservations.drain(..) {

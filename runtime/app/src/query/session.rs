@@ -4,7 +4,7 @@
 //! statement. Every failure passes through [`QuerySession::finish`], which counts and logs it, and has it audited if it
 //! is a denial. Not here: running statements (`runner`), asking hooks (`authorization`).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arrow::array::{AsArray as _, RecordBatch};
@@ -32,7 +32,7 @@ use crate::cost::{GuardrailExceeded, Guardrails};
 use crate::domain::{QueryKind, RequestContext};
 use crate::ports::executed_queries::QueryOwner;
 use crate::ports::observer::QueryOutcome;
-use crate::ports::warehouse::{ResultSet, Statement};
+use crate::ports::warehouse::{ResultSet, ScanSize, Statement};
 use crate::security::access;
 
 /// The queries of one request. All of them see one snapshot of the project and one current time.
@@ -330,8 +330,19 @@ impl QuerySession<'_> {
         within(self.timeout(), self.overdue(), fetch).await
     }
 
-    /// Reserves the cost of a statement in the caller's budgets.
+    /// Returns the size of what a statement scans; `None` if it is unknown, or if no guardrail and no price needs it.
+    pub(super) async fn needed_scan_size(&self, sql: &CompiledSql) -> Option<ScanSize> {
+        let log = self.service.executions.as_ref()?;
+        let is_needed = self.guardrails.max_scan_bytes.is_some() || log.has_price_of_bytes();
+        if is_needed { log.sizes()?.of(&self.snapshot, &sql.shape).await } else { None }
+    }
+
+    /// Admits a statement whose plan is allowed: checks its bytes, and reserves its cost in the caller's budgets.
     pub(super) async fn reserve(&self, sql: &CompiledSql, recorder: &QueryRecorder) -> Result<(), QueryRunError> {
+        let size = self.needed_scan_size(sql).await;
+        // The value is set once, because a query is admitted once.
+        let _ = recorder.scan_size.set(size);
+        self.guardrails.check_bytes(size.map(|size| size.bytes))?;
         let has_budget = self.guardrails.daily_budget_micros.or(self.guardrails.monthly_budget_micros).is_some();
         let Some((budgets, log)) = self.service.budgets.as_ref().zip(self.service.executions.as_ref()) else {
             return Ok(());
@@ -364,7 +375,8 @@ impl QuerySession<'_> {
             },
             kind,
             reservations: Mutex::default(),
-            history: log.map(|log| HistoryEntry::new(log, self.context, &self.snapshot.model, query)),
+            scan_size: OnceLock::new(),
+            history: log.map(|log| HistoryEntry::new(log, self.context, &self.snapshot, query)),
             started: self.service.clock.elapsed(),
             waited: None,
             rows: 0,

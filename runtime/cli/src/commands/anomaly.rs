@@ -26,6 +26,7 @@ use terrane_terminal::TerminalText;
 use terrane_wire::ErrorBody;
 use terrane_wire::anomaly::{self as wire, time};
 
+use super::module::ReadArguments;
 use super::query::refused;
 use super::{Terminal, json_line, print, print_error};
 use crate::caller;
@@ -73,33 +74,12 @@ pub enum AnomalyAction {
         #[arg(long)]
         json: bool,
     },
-    /// List the monitors of all callers, from the state database
-    Monitors {
-        /// The project folder, which contains service_project.yml
-        #[arg(default_value = ".")]
-        dir: PathBuf,
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
-    /// List the alerts of all monitors, from the state database
-    Alerts {
-        /// The project folder, which contains service_project.yml
-        #[arg(default_value = ".")]
-        dir: PathBuf,
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
-    /// List the messages about alerts, from the state database
-    Deliveries {
-        /// The project folder, which contains service_project.yml
-        #[arg(default_value = ".")]
-        dir: PathBuf,
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
+    /// List monitors
+    Monitors(ReadArguments),
+    /// List alerts, newest first
+    Alerts(ReadArguments),
+    /// List the messages about alerts, newest first
+    Deliveries(ReadArguments),
     /// Create a monitor
     CreateMonitor(monitors::CreateArguments),
     /// Show one monitor
@@ -201,10 +181,10 @@ impl AnomalyAction {
     pub fn dir(&self) -> &PathBuf {
         match self {
             AnomalyAction::Run(arguments) => &arguments.dir,
-            AnomalyAction::Detectors { dir, .. }
-            | AnomalyAction::Monitors { dir, .. }
-            | AnomalyAction::Alerts { dir, .. }
-            | AnomalyAction::Deliveries { dir, .. } => dir,
+            AnomalyAction::Detectors { dir, .. } => dir,
+            AnomalyAction::Monitors(arguments)
+            | AnomalyAction::Alerts(arguments)
+            | AnomalyAction::Deliveries(arguments) => &arguments.place.dir,
             AnomalyAction::CreateMonitor(arguments) => &arguments.read.place.dir,
             AnomalyAction::ShowMonitor(arguments)
             | AnomalyAction::RootCause(arguments)
@@ -230,9 +210,9 @@ impl AnomalyAction {
 pub async fn run(arguments: &AnomalyArguments, project: Project, terminal: Terminal) -> Result<(), Failure> {
     match &arguments.action {
         AnomalyAction::Run(arguments) => find(arguments, &project, terminal).await,
-        AnomalyAction::Monitors { json, .. } => records::monitors(&project, *json).await,
-        AnomalyAction::Alerts { json, .. } => records::alerts(&project, *json).await,
-        AnomalyAction::Deliveries { json, .. } => records::deliveries(&project, *json).await,
+        AnomalyAction::Monitors(arguments) => records::monitors(arguments, &project).await,
+        AnomalyAction::Alerts(arguments) => records::alerts(arguments, &project).await,
+        AnomalyAction::Deliveries(arguments) => records::deliveries(arguments, &project).await,
         AnomalyAction::CreateMonitor(arguments) => monitors::create(arguments, &project).await,
         AnomalyAction::ShowMonitor(arguments) => monitors::show(arguments, &project).await,
         AnomalyAction::ReplaceMonitor(arguments) => monitors::replace(arguments, &project).await,

@@ -5,19 +5,17 @@
 
 mod guardrails;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use terrane_app::cost::{
-    CostPorts, CostPredictor, CostService, ExecutionLog, PredictionAccuracy, PredictionError, Prices,
-};
+use terrane_app::cost::{CostPorts, CostService, ExecutionLog, PredictionAccuracy, PredictionError};
 use terrane_app::domain::{RequestContext, Scope, Scopes};
 use terrane_app::ports::clock::Clock as _;
 use terrane_app::ports::executed_queries::{ExecutedQueries as _, HistoryFilter, StatementTotals};
-use terrane_app::ports::guardrails::{GuardrailRecord, GuardrailRecords as _};
+use terrane_app::ports::guardrails::GuardrailRecord;
 use terrane_identity::OsRandomness;
 use terrane_terminal::{TerminalText, Tree};
 use terrane_wire::ErrorBody;
@@ -25,6 +23,7 @@ use terrane_wire::cost::{
     CostPrediction, CostReport, GuardrailLimits, GuardrailList, Recommendation, Recommendations, StatementCost,
 };
 
+use super::module::{CallerArguments, ReadArguments, Requester, enabled, with_services};
 use super::query::{query_text, refused, refused_query};
 use super::{json_line, print, print_error};
 use crate::clock::SystemClock;
@@ -54,7 +53,7 @@ Examples:
 
 A server with `optimization.enabled` records each query that it answered, without its values and rows, for
 `optimization.history_days`. The statement of a hash is in the server's log: event `query_compiled`, field `sql_hash`.
-Costs need a price: `optimization.prices.second`.")]
+Costs need a price: `optimization.prices`.")]
 pub struct CostArguments {
     #[command(subcommand)]
     pub action: CostAction,
@@ -92,28 +91,20 @@ pub enum CostAction {
         #[arg(long)]
         json: bool,
     },
-    /// Predict the time and the cost of a query from the history, without running it
+    /// Predict the bytes, the time and the cost of a query, without running it
     Predict {
         /// The project folder, which contains service_project.yml
         dir: PathBuf,
         /// The query as JSON; `@FILE` reads a file, `-` standard input
         query: String,
-        /// Predict it for this caller: a JSON file with user_id, email, roles, groups and attributes
-        #[arg(long = "as", value_name = "FILE")]
-        caller: Option<PathBuf>,
+        #[command(flatten)]
+        caller: CallerArguments,
         /// Print the response of POST /api/v1/optimization/predict-cost
         #[arg(long)]
         json: bool,
     },
     /// List the guardrails of users and groups
-    Guardrails {
-        /// The project folder, which contains service_project.yml
-        #[arg(default_value = ".")]
-        dir: PathBuf,
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
+    Guardrails(ReadArguments),
     /// List executed queries, newest first
     History(guardrails::HistoryArguments),
     /// Show the limits of a caller's queries, with their sources
@@ -134,10 +125,8 @@ impl CostAction {
     /// Returns the path of the project.
     pub fn dir(&self) -> &PathBuf {
         match self {
-            CostAction::Report { dir, .. }
-            | CostAction::Recommend { dir, .. }
-            | CostAction::Predict { dir, .. }
-            | CostAction::Guardrails { dir, .. } => dir,
+            CostAction::Report { dir, .. } | CostAction::Recommend { dir, .. } | CostAction::Predict { dir, .. } => dir,
+            CostAction::Guardrails(arguments) => &arguments.place.dir,
             CostAction::History(arguments) => &arguments.place.dir,
             CostAction::EffectiveGuardrails(arguments) => &arguments.place.dir,
             CostAction::CheckGuardrails(arguments) => &arguments.dir,
@@ -157,8 +146,8 @@ pub async fn run(arguments: &CostArguments, project: &Project) -> Result<(), Fai
     match &arguments.action {
         CostAction::Report { days, limit, json, .. } => report(*days, *limit, *json, project).await,
         CostAction::Recommend { days, user, json, .. } => recommend(*days, user.as_deref(), *json, project).await,
-        CostAction::Predict { query, caller, json, .. } => predict(query, caller.as_deref(), *json, project).await,
-        CostAction::Guardrails { json, .. } => guardrails(*json, project).await,
+        CostAction::Predict { query, caller, json, .. } => predict(query, caller, *json, project).await,
+        CostAction::Guardrails(arguments) => guardrails(arguments, project).await,
         CostAction::History(arguments) => guardrails::history(arguments, project).await,
         CostAction::EffectiveGuardrails(arguments) => guardrails::effective(arguments, project).await,
         CostAction::CheckGuardrails(arguments) => guardrails::check(arguments, project).await,
@@ -201,7 +190,7 @@ async fn recommend(days: Option<u16>, user: Option<&str>, json: bool, project: &
     let place = wiring::rollup_place(project, &store).await?;
     let preaggregations = place
         .map(|place| Arc::new(wiring::preaggregations(project, &services, &store, wiring::tables_elsewhere(&place))));
-    let prices = Prices { second: project.config.optimization.price_of_second };
+    let prices = project.config.optimization.prices;
     let clock = Arc::new(SystemClock::default());
     let ports = CostPorts {
         log: Arc::new(ExecutionLog::new(store.clone(), clock.clone(), &OsRandomness, prices)),
@@ -242,19 +231,18 @@ fn recommendation_tree(found: &Recommendation<'_>) -> Tree {
     tree
 }
 
-async fn predict(query: &str, caller: Option<&Path>, json: bool, project: &Project) -> Result<(), Failure> {
+async fn predict(query: &str, caller: &CallerArguments, json: bool, project: &Project) -> Result<(), Failure> {
     let text = query_text(query)?;
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
-    let request = caller::read(caller)?;
-    let store = wiring::state(project).await?;
-    let (services, _) = wiring::load(project, WarehouseUse::Read).await?;
-    let prices = Prices { second: project.config.optimization.price_of_second };
-    let predictor = CostPredictor::new(services.queries, store, None, prices);
-    let predicted = predictor.predict(&request, &query).await;
-    let predicted = predicted.map_err(|error| match error {
-        PredictionError::Query(error) => refused_query(error, &text),
-        error => refused(ErrorBody::from_prediction(error, request.scopes)),
-    })?;
+    let requester = Requester::new(caller.caller.as_deref())?;
+    let predicted = with_services(project, async |services| {
+        let predictor = enabled(services.predictor.as_ref(), "costs are", "optimization.enabled")?;
+        predictor.predict(&requester.request, &query).await.map_err(|error| match error {
+            PredictionError::Query(error) => refused_query(error, &text),
+            error => refused(ErrorBody::from_prediction(error, requester.request.scopes)),
+        })
+    })
+    .await?;
     let body = CostPrediction::new(&predicted, true);
     if json {
         print(&json_line(&body));
@@ -266,13 +254,16 @@ async fn predict(query: &str, caller: Option<&Path>, json: bool, project: &Proje
 
 fn prediction_tree(body: &CostPrediction<'_>) -> Tree {
     let number = |number: Option<f64>| number.map_or_else(|| "unknown".to_owned(), |number| format!("{number:.6}"));
-    let range = |low, median, high| format!("{} ({} to {})", number(median), number(low), number(high));
-    let (low, high) = (&body.low, &body.high);
+    let range = |low, median, high, basis| format!("{} ({} to {}), {basis}", number(median), number(low), number(high));
+    let (low, high, bases) = (&body.low, &body.high, &body.bases);
     let mut tree = Tree::new(format!("statement {}", body.query_hash));
-    tree.push(Tree::new(format!("basis: {}, {} queries", body.basis, body.samples)));
-    let seconds = range(low.estimated_seconds, body.estimated_seconds, high.estimated_seconds);
+    tree.push(Tree::new(format!("predicted from: {} queries", body.samples)));
+    let bytes = body.scan_bytes_formatted.as_deref().unwrap_or("unknown");
+    tree.push(Tree::new(format!("bytes: {bytes}, {}", bases.scan_bytes)));
+    let seconds = range(low.estimated_seconds, body.estimated_seconds, high.estimated_seconds, bases.estimated_seconds);
     tree.push(Tree::new(format!("seconds: {seconds}")));
-    tree.push(Tree::new(format!("cost: {}", range(low.estimated_cost, body.estimated_cost, high.estimated_cost))));
+    let cost = range(low.estimated_cost, body.estimated_cost, high.estimated_cost, bases.estimated_cost);
+    tree.push(Tree::new(format!("cost: {cost}")));
     if let Some(name) = body.preagg_match.as_ref().and_then(|found| found.preagg_name) {
         tree.push(Tree::new(format!("pre-aggregation: {}", TerminalText::spaced(name))));
     }
@@ -283,13 +274,15 @@ fn prediction_tree(body: &CostPrediction<'_>) -> Tree {
     tree
 }
 
-async fn guardrails(json: bool, project: &Project) -> Result<(), Failure> {
-    let store = wiring::state(project).await?;
-    let records = store.guardrails_since(0).await.map_err(|error| Failure::new(error.to_string()))?;
-    let mut records: Vec<GuardrailRecord> = records.into_iter().map(|(_, record)| record).collect();
-    records.retain(|record| record.limits.is_some());
-    records.sort_by(|one, other| one.subject.cmp(&other.subject));
-    if json {
+async fn guardrails(arguments: &ReadArguments, project: &Project) -> Result<(), Failure> {
+    let requester = Requester::new(arguments.caller.caller.as_deref())?;
+    let records = with_services(project, async |services| {
+        let service = enabled(services.guardrails.as_ref(), "costs are", "optimization.enabled")?;
+        service.all(&requester.request).await.map_err(|error| refused(ErrorBody::from(&error)))
+    })
+    .await?;
+    let records: Vec<GuardrailRecord> = records.iter().map(|record| GuardrailRecord::clone(record)).collect();
+    if arguments.place.json {
         print(&json_line(&GuardrailList::from(records.as_slice())));
     } else if records.is_empty() {
         print_error("no guardrails of users and groups\n");

@@ -37,7 +37,7 @@ pub struct PlaceArguments {
 
 /// The caller of a request.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct CallerArguments {
+pub struct CallerArguments {
     /// Act as this caller: a JSON file with user_id, email, roles, groups and attributes; default: the operator
     #[arg(long = "as", value_name = "FILE")]
     pub caller: Option<PathBuf>,

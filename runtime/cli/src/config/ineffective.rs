@@ -44,9 +44,9 @@ const RULES: &[Rule] = &[
             "optimization.monthly_budget",
             "optimization.alert_at_percent",
         ],
-        needs: "optimization.prices.second",
+        needs: "optimization.prices",
         switch: Some("optimization.enabled"),
-        is_effective: |config| config.optimization.price_of_second.is_some(),
+        is_effective: |config| config.optimization.prices.is_known(),
     },
     Rule {
         keys: &["security.jwt.max_token_age"],

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
-use terrane_app::cost::Guardrails;
+use terrane_app::cost::{Guardrails, Prices};
 use terrane_app::cron_schedule::CronSchedule;
 use terrane_app::governance::OnChange;
 use terrane_app::limits::quota::QuotaSettings;
@@ -181,21 +181,28 @@ fn pre_aggregations(s: &mut Section<'_>) -> PreaggregationsConfig {
 
 /// Returns the settings of query costs, and the keys of the section that are set but have no effect yet.
 fn optimization(s: &mut Section<'_>, place: Option<&Place>) -> (OptimizationConfig, Vec<UnusedSetting>) {
-    const PRICE: &str = "a number from 0 to 1000000";
-    let price = |text: &str| text.trim().parse::<f64>().ok().filter(|price| (0.0..=1_000_000.0).contains(price));
     let config = OptimizationConfig {
         enabled: s.boolean("enabled").unwrap_or(true),
         history_days: s.integer("history_days", 1..=3_650).unwrap_or(30),
         recommendation_days: recommendation_days(s),
-        price_of_second: s.section("prices", |prices| prices.number("second", PRICE, 0..=1_000_000, price)),
+        prices: s.section("prices", prices),
         timezone: s.checked("timezone", TIMEZONE, time_zone),
         guardrails: guardrails(s),
     };
     s.integer("cache_ttl_seconds", 0..=u64::MAX);
-    let others = ["cache_ttl_seconds", "max_bytes_scanned"];
     let mut unused = Vec::new();
-    note_unused(s, "optimization", others.into_iter(), place, &mut unused);
+    note_unused(s, "optimization", ["cache_ttl_seconds"].into_iter(), place, &mut unused);
     (config, unused)
+}
+
+fn prices(s: &mut Section<'_>) -> Prices {
+    const PRICE: &str = "a number from 0 to 1000000";
+    let price = |text: &str| text.trim().parse::<f64>().ok().filter(|price| (0.0..=1_000_000.0).contains(price));
+    Prices {
+        second: s.number("second", PRICE, 0..=1_000_000, price),
+        terabyte_scanned: s.number("terabyte_scanned", PRICE, 0..=1_000_000, price),
+        terabyte_of_egress: s.number("terabyte_of_egress", PRICE, 0..=1_000_000, price),
+    }
 }
 
 fn recommendation_days(s: &mut Section<'_>) -> u16 {

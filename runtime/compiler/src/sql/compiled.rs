@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
+use super::scans::StatementShape;
 use crate::model::{CubeId, DimensionType};
 use crate::query::FactMatch;
 use crate::types::{Granularity, Value};
@@ -32,6 +33,8 @@ pub struct CompiledSql {
     /// For each fact of the query, the pre-aggregation that it reads or the reasons why it reads none. Empty if no cube
     /// of the query has pre-aggregations.
     pub rollups: Vec<FactMatch>,
+    /// The rows that the statement scans, and the size of its plan.
+    pub shape: Arc<StatementShape>,
     /// Notes for the author of the query, such as a path between cubes that is as good as another.
     pub warnings: Vec<String>,
 }

@@ -90,7 +90,7 @@ impl CostFields {
 
 question_field! {
     [async_graphql::Object]
-    /// The predicted time and cost of a query, from the history. Nothing is executed.
+    /// The predicted bytes, time and cost of a query. Nothing is executed.
     #[graphql(visible = "has_cost")]
     PredictCostField.predict_cost(
         #[graphql(desc = "`false`: `preaggMatch` is null.")] include_preagg_analysis: Option<bool>

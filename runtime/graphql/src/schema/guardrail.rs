@@ -25,8 +25,8 @@ pub(crate) struct Guardrails {
     require_partition_filter: bool,
     /// The highest predicted cost of a query, in the currency of `optimization.prices`.
     max_cost_per_query: Option<f64>,
-    /// The largest size that a query may scan, like `10GB`. It is not checked, because no warehouse reports the bytes of
-    /// a query.
+    /// The largest stored size of the columns that a query may scan, like `10GB`. A query whose bytes are unknown is
+    /// allowed.
     max_bytes_scanned: Option<String>,
     /// The costs of a user in a day.
     daily_budget: Option<f64>,
@@ -62,7 +62,7 @@ pub(crate) struct SubjectGuardrails {
     /// The name of a role or a group of callers; null for a user.
     role: Option<String>,
     guardrails: Guardrails,
-    /// Limits that are stored and not checked, each with the reason.
+    /// Limits that do not apply to all queries, each with the reason.
     warnings: Vec<String>,
     version: u64,
     updated_by: String,

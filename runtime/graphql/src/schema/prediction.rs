@@ -16,19 +16,20 @@ use crate::failure::Failure;
 pub(crate) struct CostPrediction {
     /// Names the statement with placeholders, as `sql_hash` does in the log.
     query_hash: String,
-    /// The source of the prediction: `history` if the statement ran before, `statistics` if only other queries of the
-    /// cube ran before, else `none`.
+    /// The source of `estimatedSeconds`, as in `bases`.
     basis: String,
-    /// The number of queries that the prediction is made from.
+    /// The source of each number.
+    bases: PredictionBases,
+    /// The number of queries that the seconds are predicted from.
     samples: u32,
-    /// Null if the warehouse does not report bytes.
+    /// The stored bytes of the columns that the query reads. Null if the warehouse does not tell them.
     scan_bytes: Option<f64>,
     scan_bytes_formatted: Option<String>,
     /// The median of the seconds on the warehouse.
     estimated_seconds: Option<f64>,
-    /// Null without prices.
+    /// The sum of the known parts in `costBreakdown`. Null without prices, or if no part with a price is known.
     estimated_cost: Option<f64>,
-    /// The tenth percentile.
+    /// The tenth percentile. A number is null if it is unknown.
     low: PredictedNumbers,
     /// The ninetieth percentile.
     high: PredictedNumbers,
@@ -40,6 +41,16 @@ pub(crate) struct CostPrediction {
     warnings: Vec<String>,
 }
 
+/// The sources of the predicted numbers: `exact`; `upper_bound` if the number can only be smaller; `history` if the
+/// statement ran before; `statistics` if the number comes from other queries or from statistics of the warehouse; `none`
+/// if the number is null.
+#[derive(SimpleObject)]
+pub(crate) struct PredictionBases {
+    scan_bytes: String,
+    estimated_seconds: String,
+    estimated_cost: String,
+}
+
 /// One end of a predicted range.
 #[derive(SimpleObject)]
 pub(crate) struct PredictedNumbers {
@@ -48,7 +59,8 @@ pub(crate) struct PredictedNumbers {
     estimated_cost: Option<f64>,
 }
 
-/// The parts of `estimatedCost`. A part without a price is 0; all are null if the cost is unknown.
+/// The parts of `estimatedCost`. A part without a price is 0; a part is null if it has a price and its quantity is
+/// unknown. Without any price, all parts are null.
 #[derive(SimpleObject)]
 pub(crate) struct CostBreakdown {
     scan_cost: Option<f64>,
@@ -63,6 +75,7 @@ pub(crate) struct PreaggMatch {
     /// The first pre-aggregation that is read, `cube.name`.
     preagg_name: Option<String>,
     scan_bytes_with_preagg: Option<f64>,
+    scan_bytes_without_preagg: Option<f64>,
     estimated_seconds_with_preagg: Option<f64>,
     estimated_seconds_without_preagg: Option<f64>,
     /// The share of the seconds that the pre-aggregation saves.
@@ -100,10 +113,17 @@ pub(crate) async fn predict(
 impl From<wire::CostPrediction<'_>> for CostPrediction {
     fn from(prediction: wire::CostPrediction<'_>) -> Self {
         let wire::CostBreakdown { scan_cost, compute_cost, egress_cost } = prediction.cost_breakdown;
+        let wire::PredictionBases { scan_bytes, estimated_seconds, estimated_cost } = prediction.bases;
+        let bases = PredictionBases {
+            scan_bytes: scan_bytes.to_owned(),
+            estimated_seconds: estimated_seconds.to_owned(),
+            estimated_cost: estimated_cost.to_owned(),
+        };
         let wire::GuardrailStatus { within_limits, cost_limit, time_limit, warnings } = prediction.guardrail_status;
         CostPrediction {
             query_hash: prediction.query_hash.to_owned(),
             basis: prediction.basis.to_owned(),
+            bases,
             samples: u32::try_from(prediction.samples).unwrap_or(u32::MAX),
             scan_bytes: prediction.scan_bytes,
             scan_bytes_formatted: prediction.scan_bytes_formatted,
@@ -133,6 +153,7 @@ impl From<wire::PreaggregationMatch<'_>> for PreaggMatch {
             matched: found.matched,
             preagg_name: found.preagg_name.map(str::to_owned),
             scan_bytes_with_preagg: found.scan_bytes_with_preagg,
+            scan_bytes_without_preagg: found.scan_bytes_without_preagg,
             estimated_seconds_with_preagg: found.estimated_seconds_with_preagg,
             estimated_seconds_without_preagg: found.estimated_seconds_without_preagg,
             savings_percent: found.savings_percent,

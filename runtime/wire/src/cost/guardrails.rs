@@ -31,7 +31,8 @@ pub(crate) const LIMITS: &[&str] = &[
     "alert_at_percent",
 ];
 const SIZE: &str = "a size like \"10GB\"";
-const NO_BYTES: &str = "guardrail `max_bytes_scanned` is not checked: no warehouse reports the bytes of a query";
+const CONDITIONAL_BYTES: &str = "guardrail `max_bytes_scanned` does not refuse queries whose bytes are unknown";
+const UNKNOWN_BYTES: &str = "guardrail `max_bytes_scanned` does not refuse the query, because its bytes are unknown";
 const SECONDS: &str = "a number from 0.001 to 86400";
 const COST: &str = "a number from 0 to 1000000000 with at most six decimals";
 const CHECK: &[&str] = &["query", "user_id"];
@@ -50,8 +51,8 @@ pub struct GuardrailChange {
     pub require_partition_filter: Option<bool>,
     /// The highest predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
     pub max_cost_per_query: Option<f64>,
-    /// The largest size that a query may scan, like `10GB`. It is not checked, because no warehouse reports the bytes of
-    /// a query.
+    /// The largest stored size of the columns that a query may scan, like `10GB`. A query whose bytes are unknown is
+    /// allowed.
     pub max_bytes_scanned: Option<String>,
     /// The costs of a user in a day, 0–1000000000.
     pub daily_budget: Option<f64>,
@@ -75,8 +76,8 @@ pub struct GuardrailLimits {
     pub require_partition_filter: bool,
     /// The highest predicted cost of a query, in the currency of `optimization.prices`, 0–1000000000.
     pub max_cost_per_query: Option<f64>,
-    /// The largest size that a query may scan, like `10GB`. It is not checked, because no warehouse reports the bytes of
-    /// a query.
+    /// The largest stored size of the columns that a query may scan, like `10GB`. A query whose bytes are unknown is
+    /// allowed.
     pub max_bytes_scanned: Option<String>,
     /// The costs of a user in a day, 0–1000000000.
     pub daily_budget: Option<f64>,
@@ -94,7 +95,7 @@ pub struct SubjectGuardrails<'a> {
     /// The name of a role or a group of callers; null for a user.
     pub role: Option<&'a str>,
     pub guardrails: GuardrailLimits,
-    /// Limits that are stored and not checked, each with the reason.
+    /// Limits that do not apply to all queries, each with the reason.
     pub warnings: Vec<&'static str>,
     /// The `ETag` without its quotes.
     pub version: u64,
@@ -246,9 +247,9 @@ impl From<&Guardrails> for GuardrailLimits {
     }
 }
 
-/// Returns a warning if limits contain one that is not checked.
-fn unchecked(limits: &Guardrails) -> Option<&'static str> {
-    limits.max_scan_bytes.map(|_| NO_BYTES)
+/// Returns a warning if limits contain one that does not apply to all queries.
+fn conditional(limits: &Guardrails) -> Option<&'static str> {
+    limits.max_scan_bytes.map(|_| CONDITIONAL_BYTES)
 }
 
 impl<'a> From<&'a GuardrailRecord> for SubjectGuardrails<'a> {
@@ -259,7 +260,7 @@ impl<'a> From<&'a GuardrailRecord> for SubjectGuardrails<'a> {
             user_id: name(is_user),
             role: name(!is_user),
             guardrails: (&record.limits.unwrap_or_default()).into(),
-            warnings: record.limits.iter().filter_map(unchecked).collect(),
+            warnings: record.limits.iter().filter_map(conditional).collect(),
             version: record.version,
             updated_by: &record.updated_by,
             updated_at: record.updated_at.to_string(),
@@ -294,7 +295,7 @@ impl GuardrailAnswer {
         if check.guardrails.daily_budget_micros.or(check.guardrails.monthly_budget_micros).is_some() {
             warnings.push("budgets are checked again when the query runs".to_owned());
         }
-        warnings.extend(unchecked(&check.guardrails).map(str::to_owned));
+        warnings.extend(check.has_unknown_bytes.then(|| UNKNOWN_BYTES.to_owned()));
         GuardrailAnswer {
             allowed: check.exceeded.is_empty(),
             reason: check.exceeded.first().map(ToString::to_string),

@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use terrane_app::cost::{CostPrediction as Predicted, PredictionBasis, Range, StatementPrediction};
+use terrane_app::cost::{CostPrediction as Predicted, Estimate, PredictionBasis, StatementPrediction};
 use terrane_compiler::query::{MissReason, SemanticQuery};
 
 use crate::body;
@@ -27,19 +27,21 @@ pub struct PredictionRequest {
 pub struct CostPrediction<'a> {
     /// Names the statement with placeholders, as `sql_hash` does in the log.
     pub query_hash: &'a str,
-    /// The source of the prediction: `history` if the statement ran before, `statistics` if only other queries of the
-    /// cube ran before, else `none`.
+    /// The source of `estimated_seconds`, as in `bases`.
     pub basis: &'static str,
-    /// The number of queries that the prediction is made from.
+    /// The source of each number.
+    pub bases: PredictionBases,
+    /// The number of queries that the seconds are predicted from.
     pub samples: usize,
-    /// Null if the warehouse does not report bytes.
+    /// The stored bytes of the columns that the query reads. Null if the warehouse does not tell them.
     pub scan_bytes: Option<f64>,
     pub scan_bytes_formatted: Option<String>,
     /// The median of the seconds on the warehouse.
     pub estimated_seconds: Option<f64>,
-    /// Null without prices.
+    /// The sum of the known parts in `cost_breakdown`. Null without prices, or if no part with a price is known.
     pub estimated_cost: Option<f64>,
-    /// The tenth percentile.
+    /// The tenth percentile. A number is null if it is unknown, such as the smallest number of bytes that an upper bound
+    /// allows.
     pub low: PredictedNumbers,
     /// The ninetieth percentile.
     pub high: PredictedNumbers,
@@ -51,6 +53,16 @@ pub struct CostPrediction<'a> {
     pub warnings: Vec<String>,
 }
 
+/// The sources of the predicted numbers: `exact`; `upper_bound` if the number can only be smaller; `history` if the
+/// statement ran before; `statistics` if the number comes from other queries or from statistics of the warehouse; `none`
+/// if the number is null.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PredictionBases {
+    pub scan_bytes: &'static str,
+    pub estimated_seconds: &'static str,
+    pub estimated_cost: &'static str,
+}
+
 /// One end of a predicted range.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct PredictedNumbers {
@@ -59,7 +71,8 @@ pub struct PredictedNumbers {
     pub estimated_cost: Option<f64>,
 }
 
-/// The parts of `estimated_cost`. A part without a price is 0; all are null if the cost is unknown.
+/// The parts of `estimated_cost`. A part without a price is 0; a part is null if it has a price and its quantity is
+/// unknown. Without any price, all parts are null.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CostBreakdown {
     pub scan_cost: Option<f64>,
@@ -74,6 +87,7 @@ pub struct PreaggregationMatch<'a> {
     /// The first pre-aggregation that is read, `cube.name`.
     pub preagg_name: Option<&'a str>,
     pub scan_bytes_with_preagg: Option<f64>,
+    pub scan_bytes_without_preagg: Option<f64>,
     pub estimated_seconds_with_preagg: Option<f64>,
     pub estimated_seconds_without_preagg: Option<f64>,
     /// The share of the seconds that the pre-aggregation saves.
@@ -107,23 +121,23 @@ pub fn prediction_from_wire(body: &[u8]) -> Result<(SemanticQuery, bool), FieldE
 impl<'a> CostPrediction<'a> {
     pub fn new(predicted: &'a Predicted, includes_preaggregations: bool) -> Self {
         let statement = &predicted.statement;
-        let bytes = statement.scan_bytes.map(|bytes| bytes.median);
-        let cost = statement.cost.map(|cost| cost.median);
+        let bytes = statement.scan_bytes.median();
         CostPrediction {
             query_hash: &predicted.planned.query_hash,
-            basis: statement.basis.as_str(),
+            basis: statement.seconds.basis.as_str(),
+            bases: PredictionBases {
+                scan_bytes: statement.scan_bytes.basis.as_str(),
+                estimated_seconds: statement.seconds.basis.as_str(),
+                estimated_cost: statement.cost.basis.as_str(),
+            },
             samples: statement.samples,
             scan_bytes: bytes,
             scan_bytes_formatted: bytes.map(formatted),
-            estimated_seconds: statement.seconds.map(|seconds| seconds.median),
-            estimated_cost: cost,
-            low: PredictedNumbers::of(statement, |range| range.low),
-            high: PredictedNumbers::of(statement, |range| range.high),
-            cost_breakdown: CostBreakdown {
-                scan_cost: cost.map(|_| 0.0),
-                compute_cost: cost,
-                egress_cost: cost.map(|_| 0.0),
-            },
+            estimated_seconds: statement.seconds.median(),
+            estimated_cost: statement.cost.median(),
+            low: PredictedNumbers::of(statement, Estimate::low),
+            high: PredictedNumbers::of(statement, Estimate::high),
+            cost_breakdown: CostBreakdown::from(predicted),
             preagg_match: includes_preaggregations.then(|| PreaggregationMatch::from(predicted)),
             guardrail_status: GuardrailStatus::from(predicted),
             optimization_hints: hints(predicted),
@@ -132,12 +146,24 @@ impl<'a> CostPrediction<'a> {
     }
 }
 
+impl From<&Predicted> for CostBreakdown {
+    fn from(predicted: &Predicted) -> Self {
+        let parts = predicted.statement.parts;
+        let priced = |part: Option<f64>| part.filter(|_| predicted.prices.is_known());
+        CostBreakdown {
+            scan_cost: priced(parts.scan),
+            compute_cost: priced(parts.compute),
+            egress_cost: priced(parts.egress),
+        }
+    }
+}
+
 impl PredictedNumbers {
-    fn of(statement: &StatementPrediction, end: impl Fn(Range) -> f64) -> Self {
+    fn of(statement: &StatementPrediction, end: impl Fn(&Estimate) -> Option<f64>) -> Self {
         PredictedNumbers {
-            scan_bytes: statement.scan_bytes.map(&end),
-            estimated_seconds: statement.seconds.map(&end),
-            estimated_cost: statement.cost.map(&end),
+            scan_bytes: end(&statement.scan_bytes),
+            estimated_seconds: end(&statement.seconds),
+            estimated_cost: end(&statement.cost),
         }
     }
 }
@@ -145,13 +171,17 @@ impl PredictedNumbers {
 impl<'a> From<&'a Predicted> for PreaggregationMatch<'a> {
     fn from(predicted: &'a Predicted) -> Self {
         let name = predicted.planned.pre_aggregation.as_deref();
-        let median = |statement: &StatementPrediction| statement.seconds.map(|seconds| seconds.median);
+        let median = |statement: &StatementPrediction| statement.seconds.median();
         let (with, without) = match &predicted.without_tables {
             Some(without) => (median(&predicted.statement), median(without)),
             None => (None, median(&predicted.statement)),
         };
         let saved = |(with, without): (f64, f64)| (without > 0.0).then(|| 100.0 * (1.0 - with / without).max(0.0));
-        let bytes = predicted.statement.scan_bytes.filter(|_| name.is_some());
+        let bytes = predicted.statement.scan_bytes.median().filter(|_| name.is_some());
+        let bytes_without = match &predicted.without_tables {
+            Some(without) => without.scan_bytes.median(),
+            None => predicted.statement.scan_bytes.median(),
+        };
         let has_definitions = !predicted.planned.rollups.is_empty();
         let recommendation = match (name, has_definitions) {
             (Some(_), _) => None,
@@ -164,7 +194,8 @@ impl<'a> From<&'a Predicted> for PreaggregationMatch<'a> {
         PreaggregationMatch {
             matched: name.is_some(),
             preagg_name: name,
-            scan_bytes_with_preagg: bytes.map(|bytes| bytes.median),
+            scan_bytes_with_preagg: bytes,
+            scan_bytes_without_preagg: bytes_without,
             estimated_seconds_with_preagg: with,
             estimated_seconds_without_preagg: without,
             savings_percent: with.zip(without).and_then(saved),
@@ -179,8 +210,8 @@ impl From<&Predicted> for GuardrailStatus {
         let cost_limit = guardrails.max_cost_micros.map(super::currency);
         let time_limit = guardrails.max_execution.map(|limit| limit.as_secs_f64());
         let mut warnings: Vec<String> = predicted.planned.exceeded.iter().map(ToString::to_string).collect();
-        let high = |range: Option<Range>, limit: Option<f64>| {
-            range.zip(limit).is_some_and(|(range, limit)| range.high > limit)
+        let high = |estimate: Estimate, limit: Option<f64>| {
+            estimate.high().zip(limit).is_some_and(|(high, limit)| high > limit)
         };
         if high(predicted.statement.seconds, time_limit) {
             warnings.push("the query may be ended by guardrail `max_execution_seconds`".to_owned());
@@ -207,28 +238,40 @@ fn hints(predicted: &Predicted) -> Vec<String> {
 }
 
 fn warnings(predicted: &Predicted) -> Vec<String> {
+    let StatementPrediction { seconds, scan_bytes, parts, .. } = &predicted.statement;
     let mut warnings = Vec::new();
     if predicted.is_late {
         warnings.push("the history did not respond within a second".to_owned());
     }
-    match predicted.statement.basis {
-        PredictionBasis::History => {}
-        PredictionBasis::Statistics => {
-            warnings.push(format!(
-                "the statement did not run before; the numbers are those of other queries of `{}`",
-                predicted.planned.cube
-            ));
+    match (seconds.basis, scan_bytes.basis) {
+        (PredictionBasis::None, PredictionBasis::None) => warnings.push("nothing is known about the query".to_owned()),
+        (PredictionBasis::None, _) => {
+            warnings.push("`estimated_seconds` is unknown: too few queries of the cube ran before".to_owned());
         }
-        PredictionBasis::None => warnings.push("nothing is known about the query".to_owned()),
+        (PredictionBasis::Statistics, _) => {
+            warnings.push("the statement did not run before; its seconds come from other queries".to_owned());
+        }
+        _ => {}
     }
-    if predicted.statement.basis != PredictionBasis::None && predicted.statement.scan_bytes.is_none() {
-        warnings.push("the warehouse does not report the bytes of a query".to_owned());
+    match scan_bytes.basis {
+        PredictionBasis::None if seconds.is_known() => {
+            warnings.push("the warehouse does not tell the bytes of the query".to_owned());
+        }
+        PredictionBasis::UpperBound => {
+            warnings.push("the query can scan less than `scan_bytes`, because it has conditions or joins".to_owned());
+        }
+        _ => {}
     }
-    if !predicted.has_price {
+    if !predicted.prices.is_known() {
         warnings.push("costs are unknown without `optimization.prices`".to_owned());
+    } else if predicted.statement.cost.is_known() {
+        let unknown = [("scan_cost", parts.scan), ("compute_cost", parts.compute), ("egress_cost", parts.egress)];
+        for (name, _) in unknown.into_iter().filter(|(_, part)| part.is_none()) {
+            warnings.push(format!("`{name}` is unknown, so it is no part of `estimated_cost`"));
+        }
     }
     if predicted.planned.has_policies {
-        warnings.push("policies apply: the numbers are from queries of the caller, and rounded".to_owned());
+        warnings.push("policies apply: times are from queries of the caller, and all numbers are rounded".to_owned());
     }
     warnings
 }

@@ -5,6 +5,8 @@
 
 use terrane_app::cost::GuardrailExceeded;
 
+use crate::size;
+
 /// The form in which a client writes its queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueryForm {
@@ -22,6 +24,11 @@ pub(crate) fn guardrail_suggestion(error: &GuardrailExceeded, form: QueryForm) -
             QueryForm::Json | QueryForm::Graphql => "Use a shorter time range or fewer dimensions.",
         }
         .to_owned(),
+        GuardrailExceeded::ScanBytes { limit, .. } => format!(
+            "Use fewer {}, or those that a pre-aggregation stores, so that the columns that are read have at most {}.",
+            if form == QueryForm::Dax { "columns and measures" } else { "members" },
+            size::text(*limit)
+        ),
         GuardrailExceeded::Budget { .. } => {
             "Wait for the next period, or ask an administrator for a larger budget.".to_owned()
         }

@@ -115,10 +115,10 @@ async fn guardrails_of_others_need_admin() {
 async fn predictions_are_those_of_rest_and_run_nothing() {
     let house = House::new().await;
     house.query("reader", "orders.count").await;
-    let fields = "queryHash basis samples scanBytes scanBytesFormatted estimatedSeconds estimatedCost \
+    let fields = "queryHash basis bases { scanBytes estimatedSeconds estimatedCost } samples scanBytes scanBytesFormatted estimatedSeconds estimatedCost \
                   low { scanBytes estimatedSeconds estimatedCost } high { scanBytes estimatedSeconds estimatedCost } \
                   costBreakdown { scanCost computeCost egressCost } \
-                  preaggMatch { matched preaggName scanBytesWithPreagg estimatedSecondsWithPreagg \
+                  preaggMatch { matched preaggName scanBytesWithPreagg scanBytesWithoutPreagg estimatedSecondsWithPreagg \
                   estimatedSecondsWithoutPreagg savingsPercent recommendation } \
                   guardrailStatus { withinLimits costLimit timeLimit warnings } optimizationHints warnings";
     for (argument, of_rest) in [("", json!(true)), (", includePreaggAnalysis: false", json!(false))] {

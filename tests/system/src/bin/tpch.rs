@@ -1,8 +1,9 @@
 //! `cargo xtask tpch`: measures the questions of `tests/load/tpch` in three ways: as hand-written SQL, as Terrane's
 //! SQL, and over HTTP.
 //!
-//! `tpch questions SCALE ROUNDS`, or `tpch rollup SCALE ROUNDS` for the pre-aggregation of the project. The exit code
-//! is 1 if the rows of a question differ from those of the hand-written SQL.
+//! `tpch questions SCALE ROUNDS`, `tpch rollup SCALE ROUNDS` for the pre-aggregation of the project, or
+//! `tpch predictions SCALE QUERIES` for the accuracy of predicted bytes and seconds. The exit code is 1 if the rows of a
+//! question differ from those of the hand-written SQL.
 #![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 
@@ -20,7 +21,11 @@ fn main() -> Result<()> {
     match arguments[..] {
         ["questions", scale, rounds] => show(&tpch::run(binary, scale.parse()?, rounds.parse()?)?),
         ["rollup", scale, rounds] => show_rollup(&tpch::run_rollup(binary, scale.parse()?, rounds.parse()?)?),
-        _ => bail!("tpch questions SCALE ROUNDS, or tpch rollup SCALE ROUNDS"),
+        ["predictions", scale, queries] => {
+            let report = tpch::run_predictions(binary, scale.parse()?, queries.parse()?)?;
+            println!("{} queries\nbytes:   {}\nseconds: {}", report.queries, report.bytes, report.seconds);
+        }
+        _ => bail!("tpch questions SCALE ROUNDS, tpch rollup SCALE ROUNDS, or tpch predictions SCALE QUERIES"),
     }
     println!("load of the machine: {load} before, {} after", self::load());
     Ok(())

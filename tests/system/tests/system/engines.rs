@@ -12,6 +12,7 @@ mod faults;
 mod foreign_keys;
 mod lookups;
 mod preaggregations;
+mod scan_sizes;
 mod snowflake;
 mod spark_builds;
 mod tls;

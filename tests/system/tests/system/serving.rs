@@ -84,11 +84,11 @@ fn log_file_is_in_the_project_folder() {
 
 #[test]
 fn settings_without_effect_are_warned_of() {
-    let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\noptimization: {max_bytes_scanned: 8GB}\n";
+    let settings = "name: a\nsecurity: {anonymous: {scopes: [read]}}\noptimization: {cache_ttl_seconds: 8}\n";
     let project = Scratch::project().with("service_project.yml", settings);
     let output = crate::run("check", project.path(), &[]);
     assert!(
-        output.stdout.contains("service_project.yml:3:15: warning[not-yet]: `optimization.max_bytes_scanned`"),
+        output.stdout.contains("service_project.yml:3:15: warning[not-yet]: `optimization.cache_ttl_seconds`"),
         "{}",
         output.stdout
     );

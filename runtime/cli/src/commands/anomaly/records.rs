@@ -1,31 +1,33 @@
-//! `terrane anomaly monitors`, `alerts` and `deliveries`: the records of all callers, in the state database of this
-//! machine.
+//! `terrane anomaly monitors`, `alerts` and `deliveries`, as the routes of the same requests.
 //!
-//! In: a project. Out: a table, or JSON. Not here: single records and changes (`monitors`, `alerts`, `channels`).
-
-use std::sync::Arc;
+//! In: a project and a caller. Out: a table, or JSON. Not here: single records and changes (`monitors`, `alerts`,
+//! `channels`).
 
 use comfy_table::{Table, presets};
-use terrane_app::monitors::{MAX_LISTED, SeenAlert};
-use terrane_app::ports::deliveries::{Delivery, DeliveryFilter, DeliveryRecords as _};
-use terrane_app::ports::monitors::{AlertFilter, Monitor, MonitorRecords as _};
-use terrane_app::ports::store::StoreError;
+use terrane_app::monitors::MAX_LISTED;
+use terrane_app::ports::deliveries::DeliveryFilter;
+use terrane_app::ports::monitors::AlertFilter;
 use terrane_terminal::TerminalText;
 use terrane_wire::anomaly as wire;
 
+use super::super::module::{ReadArguments, Requester, with_services};
 use super::super::{json_line, print, print_error};
+use super::monitors::{refused, service};
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::wiring;
 
 /// Lists the monitors.
 ///
 /// # Errors
-/// The state database cannot be read.
-pub(super) async fn monitors(project: &Project, json: bool) -> Result<(), Failure> {
-    let monitors: Vec<Arc<Monitor>> =
-        wiring::state(project).await?.monitors().await.map_err(failed)?.into_iter().map(Arc::new).collect();
-    if json {
+/// The project has errors, or the state database cannot be read.
+pub(super) async fn monitors(arguments: &ReadArguments, project: &Project) -> Result<(), Failure> {
+    let requester = Requester::new(arguments.caller.caller.as_deref())?;
+    let monitors = with_services(project, async |services| {
+        let monitors = service(services)?.monitors(&requester.identity, &requester.request).await;
+        monitors.map_err(|error| refused(error, &requester))
+    })
+    .await?;
+    if arguments.place.json {
         print(&json_line(&wire::Monitors::new(&monitors)));
         return Ok(());
     }
@@ -55,23 +57,20 @@ pub(super) async fn monitors(project: &Project, json: bool) -> Result<(), Failur
     Ok(())
 }
 
-/// Lists the alerts of all monitors as their owners see them.
+/// Lists the alerts of the monitors whose rows the caller sees in the same way as their owners.
 ///
 /// # Errors
-/// The state database cannot be read.
-pub(super) async fn alerts(project: &Project, json: bool) -> Result<(), Failure> {
-    let store = wiring::state(project).await?;
+/// The project has errors, or the state database cannot be read.
+pub(super) async fn alerts(arguments: &ReadArguments, project: &Project) -> Result<(), Failure> {
+    let requester = Requester::new(arguments.caller.caller.as_deref())?;
     let filter = AlertFilter { limit: MAX_LISTED, ..AlertFilter::default() };
-    let mut seen: Vec<SeenAlert> = Vec::new();
-    for monitor in store.monitors().await.map_err(failed)? {
-        let monitor = Arc::new(monitor);
-        let Some(view) = &monitor.view else { continue };
-        let alerts = store.alerts(&monitor.id, view, &filter).await.map_err(failed)?;
-        seen.extend(alerts.into_iter().map(|alert| SeenAlert { alert, monitor: Arc::clone(&monitor) }));
-    }
-    seen.sort_by_key(|seen| std::cmp::Reverse(seen.alert.triggered_at));
+    let seen = with_services(project, async |services| {
+        let seen = service(services)?.alerts(&requester.identity, &requester.request, None, &filter).await;
+        seen.map_err(|error| refused(error, &requester))
+    })
+    .await?;
     let shown = wire::Alerts::from(seen.as_slice());
-    if json {
+    if arguments.place.json {
         print(&json_line(&shown));
         return Ok(());
     }
@@ -101,20 +100,20 @@ pub(super) async fn alerts(project: &Project, json: bool) -> Result<(), Failure>
     Ok(())
 }
 
-/// Lists the messages of all monitors, newest first.
+/// Lists the messages of the monitors that the caller may change, newest first.
 ///
 /// # Errors
-/// The state database cannot be read.
-pub(super) async fn deliveries(project: &Project, json: bool) -> Result<(), Failure> {
-    let store = wiring::state(project).await?;
+/// The project has errors, or the state database cannot be read.
+pub(super) async fn deliveries(arguments: &ReadArguments, project: &Project) -> Result<(), Failure> {
+    let requester = Requester::new(arguments.caller.caller.as_deref())?;
     let filter = DeliveryFilter { limit: MAX_LISTED, ..DeliveryFilter::default() };
-    let mut found: Vec<Delivery> = Vec::new();
-    for monitor in store.monitors().await.map_err(failed)? {
-        found.extend(store.deliveries(&monitor.id, &filter).await.map_err(failed)?);
-    }
-    found.sort_by_key(|delivery| std::cmp::Reverse((delivery.message.at, delivery.sequence)));
+    let found = with_services(project, async |services| {
+        let found = service(services)?.deliveries(&requester.identity, &requester.request, None, &filter).await;
+        found.map_err(|error| refused(error, &requester))
+    })
+    .await?;
     let shown = wire::Deliveries::from(found.as_slice());
-    if json {
+    if arguments.place.json {
         print(&json_line(&shown));
         return Ok(());
     }
@@ -148,8 +147,4 @@ fn table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     table
-}
-
-fn failed(error: StoreError) -> Failure {
-    Failure::new(error.to_string())
 }

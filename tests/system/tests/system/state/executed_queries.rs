@@ -29,6 +29,7 @@ fn query(id: &str, second: i64, tenant: Option<&str>) -> ExecutedQuery {
         pre_aggregation: None,
         filters: None,
         predicted: None,
+        size: None,
     }
 }
 

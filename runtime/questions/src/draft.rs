@@ -13,7 +13,10 @@ pub struct Draft {
     /// The measures and metrics.
     pub values: Vec<Arc<str>>,
     pub groups: Vec<DraftGroup>,
+    /// The conditions that all hold.
     pub filters: Vec<DraftFilter>,
+    /// Lists of conditions. Of each list, at least one holds.
+    pub alternatives: Vec<Vec<DraftFilter>>,
     pub segments: Vec<Arc<str>>,
     pub range: Option<DraftRange>,
     /// The first and the last day of a range of time that is left out.
@@ -147,7 +150,7 @@ pub struct Clarification {
 }
 
 /// Words to look up among the values of dimensions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lookup {
     /// The spellings of the words.
     pub spellings: Vec<String>,
@@ -156,6 +159,8 @@ pub struct Lookup {
     /// Parts of the single words that remain after a typing mistake. They are looked up if no value contains a word; a
     /// value that contains a part counts only if it also [is spelled similarly](Self::is_misspelled).
     pub fragments: Vec<String>,
+    /// Spellings of a word of the language, such as `AS`, that only a whole value equals.
+    pub whole: Vec<String>,
 }
 
 impl Lookup {

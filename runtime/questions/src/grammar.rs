@@ -17,6 +17,7 @@
 //! ignored, so a draft without clarifications answers the whole question. If a question contains words that may be
 //! values, or a time without a year, the caller of this module looks them up and reads the question once more.
 
+mod codes;
 mod items;
 mod names;
 mod numbers;

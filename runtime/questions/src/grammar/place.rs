@@ -21,6 +21,10 @@ pub(super) struct Place<'p> {
     pub(super) before: Option<&'p Item>,
     /// The last item that is not a filler word.
     pub(super) before_fillers: Option<&'p Item>,
+    /// The last item that is not a word such as `is`.
+    pub(super) named: Option<&'p Item>,
+    /// True if the question has lower case letters.
+    pub(super) is_mixed: bool,
     /// The year of the last time with a year.
     pub(super) year: Option<i16>,
     /// True after a verb with `by`, as in `paid by`.
@@ -32,6 +36,11 @@ impl Place<'_> {
     /// meaning, over parts of names, and over shorter items if it is complete.
     pub(super) fn value_or_item(&self) -> (usize, ItemKind) {
         let (length, kind) = self.item();
+        if length == 1
+            && let Some(code) = self.code(&kind)
+        {
+            return (1, code);
+        }
         let Some(ValueMatch { length: words, values, quality }) = values::matched(self.tokens, &self.words()) else {
             return (length, kind);
         };

@@ -7,15 +7,18 @@
 mod absence;
 mod agents;
 mod alphabet;
+mod alternatives;
 mod answer_units;
 mod choice;
 mod choices;
 mod comparisons;
 mod conditions;
+mod counts;
 mod cube;
 mod events;
 mod extremes;
 mod finish;
+mod further;
 mod hours;
 mod idioms;
 mod implied;
@@ -94,6 +97,8 @@ struct State {
     is_negated: bool,
     /// True after `are`: the next member may be a boolean dimension.
     is_predicate: bool,
+    /// True if `and` joins the member to a measure before it.
+    is_further_value: bool,
     /// The direction of `top` (true) or `bottom` (false). The number of rows is in the draft.
     rank: Option<bool>,
     sorts: bool,
@@ -150,6 +155,10 @@ struct State {
     excluded: Option<String>,
     /// The first and the last day of the time that is left out.
     excluded_days: Option<(Date, Date)>,
+    /// The items that were read, with the parts of the draft that they added.
+    steps: Vec<alternatives::Step>,
+    /// Conditions of which one is enough. They are conditions of the draft until it is complete.
+    alternatives: Vec<Vec<DraftFilter>>,
     /// The cube that was named. Its rows are counted if the question names no measure.
     cube: Option<usize>,
 }
@@ -220,7 +229,10 @@ impl<'r> Reader<'r> {
     pub(super) fn read(mut self) -> Interpretation {
         let mut at = 0;
         while at < self.items.len() {
-            at += self.item(at).max(1);
+            let before = self.progress();
+            let end = (at + self.item(at).max(1)).min(self.items.len());
+            self.note_step(at, end, &before);
+            at = end;
         }
         self.finish();
         self.complete_choices();
@@ -233,7 +245,7 @@ impl<'r> Reader<'r> {
         let is_dated = |item: &Item| matches!(&item.kind, ItemKind::Time(time) if time.is_dated);
         let cube = self.cube_of_values().or_else(|| self.cube_of_unknown_values()).or_else(|| self.known_main_cube());
         Interpretation {
-            lookups: lookups::lookups(&self.items, self.language),
+            lookups: lookups::lookups(&self.items, self.vocabulary, self.language),
             is_dated: self.state.is_dated || self.items.iter().any(is_dated),
             draft: self.draft,
             pieces: self.pieces,

@@ -4,6 +4,7 @@ use crate::language::{Language, Meaning};
 use crate::times::{self, FoundTime};
 use crate::token::{Token, TokenKind};
 
+use super::codes;
 use super::items::{Context, Item, ItemKind, TimeItem};
 use super::place::Place;
 use super::values;
@@ -12,6 +13,7 @@ use super::values;
 pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let (tokens, corrected) = corrected(tokens, context);
+    let is_mixed = codes::is_mixed_question(&tokens);
     let (mut at, mut year) = (0, None);
     while at < tokens.len() {
         let before = items.last();
@@ -24,6 +26,8 @@ pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
             context,
             before,
             before_fillers,
+            named: items.iter().rev().find(|item| item.kind != ItemKind::Word(Meaning::Equals)),
+            is_mixed,
             year,
             is_agent,
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{DraftValue, Item, ItemKind, MAX_CHOICES, MAX_VALUES, Reader, certainty_of};
 use crate::draft::Unit;
-use crate::language::{Direction, Meaning, WordList};
+use crate::language::{Direction, Meaning};
 use crate::members::{KnownValue, MemberKind};
 use crate::spelling::spelled;
 
@@ -29,12 +29,9 @@ impl Reader<'_> {
             self.unclear(text, format!("`{text}` is a value of several dimensions"), choices);
             return 1;
         };
-        if let Some(before) = self.alternative_before(at) {
-            let message = format!(
-                "`{before}` and `{text}` belong to different dimensions; a question joins such conditions by `and` only"
-            );
-            self.unclear(text, message, vec![Arc::clone(member)]);
-            return 1;
+        // `revenue and paid orders`
+        if self.is_listed(at) && self.follows_value() && self.is_further_number(at, behind) {
+            return self.unclear_number(at, text, Arc::clone(member));
         }
         // `flights to JFK` must not select the flights from JFK.
         if let (Some(own), Some(wanted)) = (self.vocabulary.direction(member), self.direction_before(at))
@@ -94,17 +91,6 @@ impl Reader<'_> {
             let is_number = entry.kind == MemberKind::Number && self.is_of_main_cube(entry);
             is_number && shared > 0 && self.has_unit(index, unit)
         })
-    }
-
-    /// Returns the value before `or` and a value that is not a part of its list, as in `from JFK or to LAX`.
-    fn alternative_before(&self, at: usize) -> Option<String> {
-        let is_filler =
-            |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::From | Meaning::To));
-        let mut before = self.items[..at].iter().rev().skip_while(is_filler);
-        let or = before.next().filter(|item| item.kind == ItemKind::Word(Meaning::And))?;
-        let is_or = self.language.has(WordList::Or, &or.text.to_lowercase());
-        let value = before.next().filter(|item| is_or && matches!(item.kind, ItemKind::Value(_)))?;
-        Some(value.text.clone())
     }
 
     /// Returns whether the item at a place directly follows a value, and is a word of several other values of the same

@@ -15,6 +15,8 @@ mod comparisons;
 mod conditions;
 mod counts;
 mod cube;
+mod dated;
+mod divided;
 mod events;
 mod extremes;
 mod finish;
@@ -289,6 +291,7 @@ impl<'r> Reader<'r> {
     fn item(&mut self, at: usize) -> usize {
         let found = self.paired(at).or_else(|| self.verb_with_particle(at)).or_else(|| self.hour_condition(at));
         let found = found.or_else(|| self.route(at)).or_else(|| self.counted_back(at));
+        let found = found.or_else(|| self.dated_event(at)).or_else(|| self.divided_name(at));
         if let Some(length) = found {
             return length;
         }

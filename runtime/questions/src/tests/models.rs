@@ -96,6 +96,7 @@ pub(super) fn member(line: &str) -> MemberEntry {
             ("count", count) => entry.count = Some(count.into()),
             ("label", label) => entry.label = Some(label.into()),
             ("joined", joined) => entry.joined = joined.split(',').map(Arc::from).collect(),
+            ("counts", cube) => entry.counts = Some(cube.into()),
             ("combines", dimension) => entry.combines = Some(dimension.into()),
             ("cube", cube) => entry.cube = Some(cube.into()),
             ("filtered", dimension) => entry.filtered_by = vec![dimension.into()],

@@ -196,7 +196,7 @@ impl Reader<'_> {
 
     /// Returns the measures without variants of other measures. The name of a variant is that of the other measure
     /// followed by a word: `buyers_approx` is a variant of `buyers`.
-    fn without_variants(&self, members: Vec<usize>) -> Vec<usize> {
+    pub(super) fn without_variants(&self, members: Vec<usize>) -> Vec<usize> {
         let name = |index: &usize| &self.vocabulary.entry(*index).name;
         let is_variant =
             |index: &usize| members.iter().any(|other| name(index).starts_with(&format!("{}_", name(other))));

@@ -32,6 +32,7 @@ mod members;
 mod pairs;
 mod particles;
 mod ranking;
+mod rate_units;
 mod rates;
 mod ratios;
 mod routes;
@@ -190,6 +191,8 @@ struct Ranking {
     candidates: Option<Candidates>,
     /// True if the word only orders the rows, as in `fastest first`.
     is_first: bool,
+    /// True if the question asks for the quality, as in `how late`.
+    is_asked: bool,
 }
 
 /// The role for which a member is picked.
@@ -292,6 +295,7 @@ impl<'r> Reader<'r> {
         let found = self.paired(at).or_else(|| self.verb_with_particle(at)).or_else(|| self.hour_condition(at));
         let found = found.or_else(|| self.route(at)).or_else(|| self.counted_back(at));
         let found = found.or_else(|| self.dated_event(at)).or_else(|| self.divided_name(at));
+        let found = found.or_else(|| self.unit_of_rate(at));
         if let Some(length) = found {
             return length;
         }
@@ -299,7 +303,7 @@ impl<'r> Reader<'r> {
         match item.kind {
             ItemKind::Word(meaning) => self.word(at, &item.text, meaning),
             ItemKind::Superlative(index, is_first, candidates) => {
-                self.superlative(at, Ranking { index, text: item.text, candidates, is_first })
+                self.superlative(at, Ranking { index, text: item.text, candidates, is_first, is_asked: false })
             }
             ItemKind::Step(step, is_group) => {
                 self.state.groups = is_group;

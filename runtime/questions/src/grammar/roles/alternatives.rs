@@ -110,6 +110,11 @@ impl Reader<'_> {
         self.last_added() == Some(Added::Value)
     }
 
+    /// Returns whether the last part of the draft is a condition.
+    pub(super) fn follows_condition(&self) -> bool {
+        matches!(self.last_added(), Some(Added::Condition(_) | Added::Several))
+    }
+
     fn last_added(&self) -> Option<Added> {
         let added = self.state.steps.iter().rev().map(|step| step.added);
         added.into_iter().find(|added| !matches!(added, Added::Nothing | Added::Or))

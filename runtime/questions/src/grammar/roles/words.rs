@@ -47,7 +47,8 @@ impl Reader<'_> {
                 self.state.needs_measure = Some(NeededMeasure { text: text.to_owned(), accepts_count });
             }
             Meaning::Quality(index) => {
-                self.state.quality = Some(Ranking { index, text: text.to_owned(), candidates: None, is_first: false });
+                self.state.quality =
+                    Some(Ranking { index, text: text.to_owned(), candidates: None, is_first: false, is_asked: true });
             }
             Meaning::Change => self.state.change = Some(text.to_owned()),
             Meaning::Season | Meaning::Weekday => return self.vague_time(at, text, meaning),

@@ -338,3 +338,6 @@ fn unit(name: &str) -> Unit {
         _ => Unit::Named(name.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

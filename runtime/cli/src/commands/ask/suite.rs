@@ -155,7 +155,7 @@ fn normalize(filters: &mut [Filter]) {
                 };
             }
             Filter::And(parts) | Filter::Or(parts) => normalize(parts),
-            Filter::Not(part) => normalize(std::slice::from_mut(part)),
+            Filter::Not(part) => normalize(std::slice::from_mut(&mut **part)),
             Filter::NoRow { .. } => {}
         }
     }

@@ -51,7 +51,7 @@ pub(super) fn lookups(items: &[Item], vocabulary: &Vocabulary, language: &Langua
 
 /// Returns the words of the language that may be whole values, such as `AS` and `IT`.
 fn whole_values<'i>(items: &'i [Item], vocabulary: &'i Vocabulary) -> impl Iterator<Item = Lookup> + 'i {
-    let is_text = |index: &usize| vocabulary.entry(*index).kind == MemberKind::Text;
+    let is_text = move |index: &usize| vocabulary.entry(*index).kind == MemberKind::Text;
     let is_dimension =
         move |item: &Item| matches!(&item.kind, ItemKind::Member(found) if found.members.iter().any(is_text));
     let found = (0..items.len()).map(move |at| codes::spellings(items, at, is_dimension));

@@ -44,6 +44,8 @@ impl Place<'_> {
         let is_value = match (is_capital, has_function(meaning)) {
             (false, _) => is_end && meaning != Meaning::And,
             (true, true) => is_announced && is_end,
+            // `cost IN ME`
+            (true, false) if self.introduces_code() => is_announced,
             (true, false) if is_single => is_announced || self.names_rows_behind(),
             (true, false) => true,
         };
@@ -93,8 +95,15 @@ impl Place<'_> {
         let is_time =
             |at: usize| self.tokens.get(at..).is_some_and(|rest| times::range(rest, calendar, None).is_some());
         let is_preposition = language.has(WordList::Prepositions, &next.lower) && (is_time(1) || is_time(2));
-        let groups = matches!(meaning, Meaning::Group | Meaning::And) || times::step(meaning).is_some();
-        (groups && self.tokens.len() > 1 + length) || is_preposition
+        let joins = matches!(meaning, Meaning::Group | Meaning::And) && self.tokens.len() > 1 + length;
+        joins || times::step(meaning).is_some() || is_preposition
+    }
+
+    /// Returns whether a preposition is before another word in capital letters.
+    fn introduces_code(&self) -> bool {
+        let has = |list: WordList| self.context.language.has(list, &self.tokens[0].lower);
+        let is_preposition = has(WordList::Links) || has(WordList::Possession) || has(WordList::Prepositions);
+        is_preposition && self.tokens.get(1).is_some_and(|next| is_code(&next.text))
     }
 
     /// Returns whether the plural name of rows follows the first word of a question, as in `A students`.

@@ -262,12 +262,19 @@ impl Place<'_> {
         }
     }
 
+    /// Returns whether a value or a number is the last item before words such as `is`.
+    fn follows_value(&self) -> bool {
+        matches!(self.named.map(|item| &item.kind), Some(ItemKind::Value(_) | ItemKind::Number(..) | ItemKind::Quoted))
+    }
+
     /// Returns whether a word such as `plus` cannot join anything, because the word before it needs a name, as in
     /// `on the Plus plan`. It may be a value.
     fn joins_nothing(&self) -> bool {
         use Meaning::{Aggregate, Equals, From, Group, HowMany, Ignore, Not, To, Which};
         match self.before.map(|item| (&item.kind, item.text.to_lowercase())) {
             Some((ItemKind::Word(Ignore), text)) => self.context.language.is_link(&text),
+            // The German `wo der Kanal Telefon ist oder …` has the verb behind the value.
+            Some((ItemKind::Word(Equals), _)) if self.follows_value() => false,
             Some((ItemKind::Word(meaning), _)) => {
                 // `how many and the average` joins two measures.
                 let is_before_name =

@@ -78,7 +78,7 @@ const QUESTIONS: &[(&str, &str)] = &[
         "tickets.count where tickets.is_reopened equals true or tickets.hours gt 3",
     ),
     (
-        "tickets with more than 5 replies or over 100 euros in May",
+        "tickets with more than 5 replies or an amount over 100 euros in May",
         "tickets.count where tickets.replies gt 5 or tickets.amount gt 100 in 2025-05",
     ),
     ("tickets with replies under 2 or over 5", "tickets.count where tickets.replies lt 2 or tickets.replies gt 5"),
@@ -98,7 +98,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("tickets by phone or mail", "tickets.count where tickets.channel inList phone,mail"),
     ("tickets where channel is phone or channel is mail", "tickets.count where tickets.channel inList phone,mail"),
     // `or` may join different conditions.
-    ("tickets from Acme with status waiting or by phone", "? waiting or by phone"),
+    ("tickets from Acme with status waiting or by phone", "? status waiting or by phone"),
     ("tickets by phone or from Acme with status waiting", "? phone or from Acme"),
     ("tickets not from Acme or by phone", "? Acme or by phone"),
     // A query has no alternative to a condition on rows but another one.
@@ -133,7 +133,7 @@ const CODES: &[(&str, &str)] = &[
     ("A tickets by channel", "tickets.count by tickets.channel where tickets.grade equals A"),
     ("tickets with grade I", "tickets.count where tickets.grade equals I"),
     ("how many tickets do I have", "tickets.count"),
-    ("A list of tickets by channel", "tickets.count by tickets.channel"),
+    ("A breakdown of tickets by channel", "tickets.count by tickets.channel"),
     ("tickets in queue IT", "tickets.count where tickets.queue equals IT"),
     ("tickets in queue it by month", "tickets.count by month where tickets.queue equals IT"),
     ("clients from IT", "clients.count where clients.country equals IT"),
@@ -146,7 +146,7 @@ const CODES: &[(&str, &str)] = &[
     ("tickets of product DAY", "tickets.count where products.name equals DAY"),
     ("tickets BY channel", "tickets.count by tickets.channel"),
     ("TICKETS OF MAKER AS BY MONTH", "tickets.count by month where products.maker equals AS"),
-    ("TELL ME IF IT CHANGED", "? "),
+    ("TELL ME IF IT CHANGED", "? CHANGED"),
     // A value that cannot be looked up.
     ("tickets with error code IS", "tickets.count where tickets.error_code equals IS"),
     ("tickets by error code as a list", "tickets.count by tickets.error_code"),
@@ -162,7 +162,6 @@ const EVENTS: &[(&str, &str)] = &[
     ("tickets closed by phone", "tickets.count where tickets.status equals closed where tickets.channel equals phone"),
     ("tickets escalated in May", "tickets.escalated in 2025-05 of tickets.escalated_at"),
     ("tickets delivered in May", "? delivered"),
-    ("how many clients called about Acme products", "? called"),
     // Names that the subject divides.
     ("how many steps did Acme take", "tickets.steps_taken where products.maker equals Acme"),
     // The things of the rows that meet the conditions.
@@ -171,7 +170,7 @@ const EVENTS: &[(&str, &str)] = &[
     // Units of time behind numbers.
     ("tickets over 35 euros an hour", "tickets.count where tickets.hourly_rate gt 35"),
     ("tickets with an hourly rate above 35 euros an hour", "tickets.count where tickets.hourly_rate gt 35"),
-    ("tickets over 35 euros a month", "? 35 euros a month"),
+    ("tickets over 35 euros a month", "? over 35 euros"),
     ("tickets with an amount over 35 euros a day", "? 35 euros a day"),
 ];
 

@@ -52,7 +52,9 @@ impl Reader<'_> {
                 | Some(ItemKind::Word(Meaning::Verb | Meaning::Ignore))
         );
         let next = self.items.get(at + 1).map(|item| &item.kind);
-        is_behind_rows && matches!(next, Some(ItemKind::Time(_) | ItemKind::Step(..)))
+        // `tickets escalated` contains the rows.
+        let has_rows = self.items[at].text.contains(' ');
+        (is_behind_rows || has_rows) && matches!(next, Some(ItemKind::Time(_) | ItemKind::Step(..)))
     }
 
     /// Returns whether a word ends the question behind a time, as in the German `im März geschlossen wurden`.

@@ -34,7 +34,10 @@ impl Reader<'_> {
         }
         let found = self.counts_like(entry);
         let [only] = &found[..] else {
-            let message = format!("`{name}` cannot be grouped by `{group}`; name another measure");
+            let message = match self.draft.groups.is_empty() {
+                true => format!("the time `{group}` is not one of the rows that `{name}` counts; name another measure"),
+                false => format!("`{name}` cannot be grouped by `{group}`; name another measure"),
+            };
             let text = self.text_of_value(&name).unwrap_or_default();
             self.unclear(&text, message, found);
             return;

@@ -110,6 +110,8 @@ impl Place<'_> {
         let is_compared =
             matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning)) if compares(*meaning));
         match first.kind {
+            // `one way` may be a name.
+            TokenKind::Number(_) if self.names_number(member.as_ref()) => {}
             TokenKind::Number(number) => return self.number(number),
             // `more than an hour`
             TokenKind::Word if is_compared && self.context.language.is_link(&first.lower) => {
@@ -260,6 +262,12 @@ impl Place<'_> {
             }
             _ => (1, ItemKind::Quoted),
         }
+    }
+
+    /// Returns whether a number in letters is a part of a whole name.
+    fn names_number(&self, member: Option<&(usize, Candidates)>) -> bool {
+        let is_word = self.tokens[0].text.chars().all(char::is_alphabetic);
+        is_word && member.is_some_and(|(length, found)| *length > 1 && found.certainty >= 1.0)
     }
 
     /// Returns whether a value or a number is the last item before words such as `is`.

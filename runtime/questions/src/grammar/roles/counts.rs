@@ -35,12 +35,40 @@ impl Reader<'_> {
         self.piece(text, format!("measure {name}"), certainty)
     }
 
+    /// Reads a dimension of text behind `how many`, as in `how many brands do customers rent`: a measure must count its
+    /// different values. Returns the number of items read, or `None` for other names.
+    pub(super) fn counted_values(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let before = self.items[..at].iter().rev().find(|item| !is_filler(item)).map(|item| &item.kind);
+        let asks = matches!(before, Some(ItemKind::Word(Meaning::HowMany))) && self.items[at].is_plural;
+        let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
+        let counted = self.state.counts.clone()?;
+        if !asks || self.state.aggregate.is_some() || !candidates.members.iter().all(is_text) {
+            return None;
+        }
+        let is_distinct = |index: &usize| self.vocabulary.entry(*index).aggregation == Some(Aggregation::CountDistinct);
+        let mut found = self.aggregated(text, candidates, Aggregation::CountDistinct);
+        found.retain(is_distinct);
+        if let [only] = found[..] {
+            let name = Arc::clone(&self.vocabulary.entry(only).name);
+            self.add_value(&name);
+            return Some(self.piece(text, format!("measure {name}"), candidates.certainty));
+        }
+        let choices = self.names(&found);
+        self.unclear(&counted, format!("no measure counts the different values of `{text}`"), choices);
+        Some(1)
+    }
+
     /// Reads a number: of rows, of a dimension, or without a member. Returns the number of items read.
     pub(super) fn number(&mut self, at: usize, text: &str, number: f64, unit: Option<&Unit>) -> usize {
         if let Some(length) = self.comparison_behind(at, number, unit) {
             return length;
         }
         if let Some(length) = unit.and_then(|unit| self.number_with_unit(at, number, unit)) {
+            return length;
+        }
+        // `5 star ratings`
+        if let Some(length) = unit.and_then(|unit| self.rows_with_number(at, number, unit)) {
             return length;
         }
         let is_plain = unit.is_none();
@@ -63,6 +91,26 @@ impl Reader<'_> {
         let choices = self.choices_of(MemberKind::Number);
         self.unclear(text, format!("`{text}` belongs to no member"), choices);
         1
+    }
+
+    /// Reads a number with a unit before the name of the rows, as in `5 star stays`: the only number of these rows in this
+    /// unit is equal to it. Returns the number of items read.
+    fn rows_with_number(&mut self, at: usize, number: f64, unit: &Unit) -> Option<usize> {
+        let ItemKind::Member(found) = &self.items.get(at + 1)?.kind else { return None };
+        let is_rows = |index: &usize| {
+            let entry = self.vocabulary.entry(*index);
+            (entry.kind == MemberKind::Cube || self.counts_all(&entry.name)) && self.is_of_main_cube(entry)
+        };
+        if !found.members.iter().any(is_rows) || unit.seconds().is_some() || !self.draft.values.is_empty() {
+            return None;
+        }
+        let numbers = self.vocabulary.entries().filter(|(index, entry)| {
+            entry.kind == MemberKind::Number && self.is_of_main_cube(entry) && self.has_unit(*index, unit)
+        });
+        let mut numbers = numbers.map(|(index, _)| index);
+        let (index, None) = (numbers.next()?, numbers.next()) else { return None };
+        self.compare((at, at + 1), index, None, false, &[(DraftValue::Number(number), Some(unit.clone()))], 0.9);
+        Some(1)
     }
 
     /// Returns whether a number limits the rows: the next item may be a string dimension. If a value was selected

@@ -160,7 +160,9 @@ impl Reader<'_> {
         let is_of = |set: &[KnownValue], member: &Arc<str>| set.iter().any(|known| known.member == *member);
         if let Some(wanted) = self.direction_before(at) {
             members = narrowed(members, &|member| self.vocabulary.direction(member) == Some(wanted));
+            members = narrowed(members, &|member| self.vocabulary.direction(member).is_none_or(|own| own == wanted));
         }
+        members = narrowed(members, &|member| self.is_of_named_cube(at, member));
         let is_reached = |member: &Arc<str>| {
             let index = self.vocabulary.index_of(member);
             index.is_none_or(|index| self.is_reached(self.vocabulary.entry(index)))
@@ -202,6 +204,20 @@ impl Reader<'_> {
         let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Equals)));
         matches!(before.next(), Some(ItemKind::Member(candidates))
             if candidates.members.iter().any(|index| self.vocabulary.entry(*index).name == *member))
+    }
+
+    /// Returns whether the cube of a dimension, and not the main cube, is named before a value, as in
+    /// `revenue of customers from Spain`.
+    fn is_of_named_cube(&self, at: usize, member: &Arc<str>) -> bool {
+        use Meaning::{Equals, From, Ignore};
+        let before = self.items[..at].iter().rev().map(|item| &item.kind);
+        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Ignore | Equals | From)));
+        let Some(ItemKind::Member(candidates)) = before.next() else { return false };
+        let cube = self.vocabulary.index_of(member).and_then(|index| self.vocabulary.entry(index).cube.clone());
+        candidates.members.iter().any(|index| {
+            let entry = self.vocabulary.entry(*index);
+            entry.kind == MemberKind::Cube && Some(&entry.name) == cube.as_ref() && !self.is_of_main_cube(entry)
+        })
     }
 
     /// Returns the direction that the word `from` or `to` before a value expresses.

@@ -39,6 +39,9 @@ impl Reader<'_> {
         if let Some(length) = self.most_of_unit(at, text) {
             return length;
         }
+        if let Some(length) = self.counted_values(at, text, candidates) {
+            return length;
+        }
         if let Some(length) = self.age(at, text, candidates) {
             return length;
         }

@@ -21,6 +21,12 @@ impl Reader<'_> {
                 return 1;
             }
             Meaning::And | Meaning::Ignore | Meaning::From | Meaning::To => return 1,
+            // `bookings through the app`
+            Meaning::Until
+                if self.language.has(WordList::Prepositions, &text.to_lowercase()) && self.precedes_value(at) =>
+            {
+                return 1;
+            }
             Meaning::Verb => return self.verb(at, text),
             Meaning::Best | Meaning::Worst => return self.rated(meaning == Meaning::Best, text),
             Meaning::Aggregate(aggregation) => {
@@ -147,6 +153,13 @@ impl Reader<'_> {
             },
         }
         1
+    }
+
+    /// Returns whether a value follows a place. Words such as `the` may be between them.
+    fn precedes_value(&self, at: usize) -> bool {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let next = self.items[at + 1..].iter().find(|item| !is_filler(item)).map(|item| &item.kind);
+        matches!(next, Some(ItemKind::Value(_) | ItemKind::Quoted))
     }
 
     /// Returns whether a word such as `who` follows the name that it is about, as in `customers who ordered`.

@@ -31,6 +31,7 @@ mod lookups;
 mod members;
 mod pairs;
 mod particles;
+mod presence;
 mod ranking;
 mod rate_units;
 mod rates;

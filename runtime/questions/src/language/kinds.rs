@@ -176,6 +176,8 @@ pub(crate) enum WordList {
     Relatives,
     /// Verbs for states, which are not events of other rows than their subject, such as `located`.
     States,
+    /// Words before something that is present, such as `with a`.
+    Presence,
     /// Verbs for events that often have a time dimension of their own, such as `shipped`.
     DatedVerbs,
     /// Words that describe rows behind `is`, such as `full`, and those that do so only at the end, such as `on`.

@@ -164,6 +164,15 @@ const EVENTS: &[(&str, &str)] = &[
     ("tickets delivered in May", "? delivered"),
     // Names that the subject divides.
     ("how many steps did Acme take", "tickets.steps_taken where products.maker equals Acme"),
+    // Values that are present, and numbers of different values.
+    ("tickets with an error code by channel", "tickets.count by tickets.channel where tickets.error_code set "),
+    ("tickets without an error code", "tickets.count where tickets.error_code notSet "),
+    (
+        "tickets urgent or with an error code",
+        "tickets.count where tickets.is_urgent equals true or tickets.error_code set ",
+    ),
+    ("how many makers do clients from Spain have", "? how many"),
+    ("40 euro tickets", "? 40 euro"),
     // The things of the rows that meet the conditions.
     ("how many clients bought from Acme", "tickets.clients_served where products.maker equals Acme"),
     ("clients from Acme", "clients.count where products.maker equals Acme"),

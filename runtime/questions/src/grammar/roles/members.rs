@@ -48,6 +48,9 @@ impl Reader<'_> {
         if let Some(length) = self.condition(at, text, candidates) {
             return length;
         }
+        if let Some(length) = self.presence(at, candidates) {
+            return length;
+        }
         if let Some(length) = self.extreme(at, text, candidates) {
             return length;
         }

@@ -226,7 +226,8 @@ impl QuestionService {
 /// Returns the members of a draft that cannot be combined, as choices.
 fn members_of(draft: &Draft) -> Vec<Arc<str>> {
     let groups = draft.groups.iter().map(|group| &group.member);
-    let named = draft.values.iter().chain(groups).chain(draft.filters.iter().map(|filter| &filter.member));
+    let conditions = draft.filters.iter().chain(draft.alternatives.iter().flatten()).map(|filter| &filter.member);
+    let named = draft.values.iter().chain(groups).chain(conditions);
     let mut members: Vec<Arc<str>> = Vec::new();
     for name in named.chain(&draft.segments) {
         if !members.contains(name) {

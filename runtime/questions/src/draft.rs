@@ -13,7 +13,10 @@ pub struct Draft {
     /// The measures and metrics.
     pub values: Vec<Arc<str>>,
     pub groups: Vec<DraftGroup>,
+    /// The conditions that all hold.
     pub filters: Vec<DraftFilter>,
+    /// Lists of conditions. Of each list, at least one holds.
+    pub alternatives: Vec<Vec<DraftFilter>>,
     pub segments: Vec<Arc<str>>,
     pub range: Option<DraftRange>,
     /// The first and the last day of an excluded range of time.
@@ -147,7 +150,7 @@ pub struct Clarification {
 }
 
 /// Words to look up among the values of dimensions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lookup {
     /// The spellings of the words.
     pub spellings: Vec<String>,
@@ -157,6 +160,8 @@ pub struct Lookup {
     /// whole word. A value that contains a part is accepted only if it also [is spelled
     /// similarly](Self::is_misspelled).
     pub fragments: Vec<String>,
+    /// Spellings of a word of the language, such as `AS`, that only a whole value equals.
+    pub whole: Vec<String>,
 }
 
 impl Lookup {

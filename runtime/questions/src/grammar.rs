@@ -7,8 +7,10 @@
 //!               quantities: numbers with their units       sides: `more … than …`
 //!          ─▶ items: the longest phrase, member, time, number or value at each place; typing mistakes are corrected
 //!               times: ranges, ordinals, named days          values: whole values, parts of values
+//!               codes: values that are written like words, such as `AS`
 //!          ─▶ roles: a role for each item from the items around it
 //!               members, conditions, known_values, hours, words, ranking, shares, rates, idioms, events, things
+//!               alternatives: conditions that `or` joins     further: numbers behind `and`
 //!               choice: one of several members, by the cube of the question, its role and its name
 //!          ─▶ finish: the measure, the order, the times of the draft
 //! ```
@@ -17,6 +19,7 @@
 //! ignored, so a draft without clarifications answers the whole question. If a question contains words that may be
 //! values, or a time without a year, the caller of this module looks them up and reads the question once more.
 
+mod codes;
 mod items;
 mod names;
 mod numbers;

@@ -74,6 +74,9 @@ pub struct MemberEntry {
     pub aggregation: Option<Aggregation>,
     /// The dimension whose values a measure combines.
     pub combines: Option<Arc<str>>,
+    /// The cube whose rows a measure of different values counts: its values are the keys by which its cube joins the
+    /// other one.
+    pub counts: Option<Arc<str>>,
     /// The boolean dimension that is true for the rows that a measure counts, if it is the measure's only condition.
     pub counted_if: Option<Arc<str>>,
     /// The dimensions that the conditions of a measure are on.

@@ -6,6 +6,7 @@ use jiff::civil::{Date, date};
 
 use super::*;
 
+mod alternatives;
 mod clinic;
 mod flights;
 mod hospital;

@@ -174,6 +174,12 @@ impl ValueList {
         self.values.values.len()
     }
 
+    /// Returns the values that equal one of several spellings.
+    pub(crate) fn equal(&self, spellings: &[String]) -> Vec<Arc<str>> {
+        let equals = |value: &&Arc<str>| spellings.iter().any(|spelling| **spelling == ***value);
+        self.values.values.iter().filter(equals).map(Arc::clone).collect()
+    }
+
     /// Returns the values that contain one of several spellings, ignoring case, at most `limit`.
     pub(crate) fn containing(&self, spellings: &[String], limit: usize) -> Vec<Arc<str>> {
         let spellings: Vec<String> = spellings.iter().map(|spelling| spelling.to_lowercase()).collect();

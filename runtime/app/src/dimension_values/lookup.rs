@@ -49,6 +49,17 @@ pub(crate) fn containing(member: &str, spellings: &[&str], limit: u64) -> Result
     Ok(SemanticQuery { filters: vec![Filter::Or(conditions)], ..query })
 }
 
+/// Returns the query for the values that equal one of several spellings.
+pub(crate) fn equal(member: &str, spellings: &[&str], limit: u64) -> Result<SemanticQuery, QueryError> {
+    let query = all(member, limit)?;
+    let condition = Filter::Condition {
+        member: query.dimensions[0].clone(),
+        operator: Operator::InList,
+        values: spellings.iter().map(|spelling| Value::Text((*spelling).into())).collect(),
+    };
+    Ok(SemanticQuery { filters: vec![condition], ..query })
+}
+
 /// Runs a query of the caller. Returns `None` if the caller may not run it.
 ///
 /// # Errors

@@ -53,6 +53,9 @@ pub(super) fn query(access: &Access<'_>, reading: &Interpretation) -> Result<Sem
         time_dimensions.push(TimeDimension { member, granularity: None, range: Some(range.range) });
     }
     let mut filters = draft.filters.iter().map(condition).collect::<Result<Vec<_>, QueryError>>()?;
+    for conditions in &draft.alternatives {
+        filters.push(Filter::Or(conditions.iter().map(condition).collect::<Result<_, QueryError>>()?));
+    }
     filters.extend(excluded(access, reading)?);
     let order =
         draft.order.iter().map(|order| Ok(OrderBy { member: order.member.parse()?, descending: order.is_descending }));

@@ -24,7 +24,7 @@ use super::{convert, vocabulary};
 use crate::blocking::over_rows;
 use crate::catalog::Snapshot;
 use crate::dimension_values::lists::{DimensionValues, SearchedDimension, ValueList, ValueLists};
-use crate::dimension_values::lookup::{self, MAX_DIMENSIONS, containing, texts};
+use crate::dimension_values::lookup::{self, MAX_DIMENSIONS, containing, equal, texts};
 use crate::domain::RequestContext;
 use crate::metadata;
 use crate::query::{Answer, CacheControl, QueryRunError, QuerySession};
@@ -39,6 +39,15 @@ const MAX_VALUES: u64 = 100;
 const MAX_DATED_CUBES: usize = 8;
 /// The largest number of values of one dimension whose rows are counted.
 const MAX_COUNTED: usize = 20;
+
+/// The part of a value that a spelling matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Any part, ignoring case.
+    Any,
+    /// The whole value, with its case.
+    Whole,
+}
 
 /// The lookups of one question.
 pub(super) struct Lookups<'l> {
@@ -58,15 +67,17 @@ impl Lookups<'_> {
     pub(super) async fn values(&self, reading: &Interpretation) -> Result<KnownValues, QueryRunError> {
         let mut known = KnownValues::default();
         let whole: Vec<&str> = reading.lookups.iter().flat_map(|one| &one.spellings).map(String::as_str).collect();
-        self.look_up(reading, &whole, &mut known).await?;
+        self.look_up(reading, &whole, Part::Any, &mut known).await?;
         let is_found = |spelling: &String| {
             let lower = spelling.to_lowercase();
             known.values.iter().any(|value| value.value.to_lowercase().contains(&lower))
         };
         let unmatched = reading.lookups.iter().filter(|one| !one.spellings.iter().any(is_found));
         let parts: Vec<&str> = unmatched.flat_map(|one| &one.parts).map(String::as_str).collect();
-        self.look_up(reading, &parts, &mut known).await?;
+        self.look_up(reading, &parts, Part::Any, &mut known).await?;
         self.look_up_misspelled(reading, &mut known).await?;
+        let words: Vec<&str> = reading.lookups.iter().flat_map(|one| &one.whole).map(String::as_str).collect();
+        self.look_up(reading, &words, Part::Whole, &mut known).await?;
         self.count(reading, &mut known).await?;
         Ok(known)
     }
@@ -84,7 +95,7 @@ impl Lookups<'_> {
         let unmatched: Vec<&Lookup> = reading.lookups.iter().filter(is_unmatched).collect();
         let fragments: Vec<&str> = unmatched.iter().flat_map(|one| &one.fragments).map(String::as_str).collect();
         let mut found = KnownValues::default();
-        self.look_up(reading, &fragments, &mut found).await?;
+        self.look_up(reading, &fragments, Part::Any, &mut found).await?;
         let is_meant = |value: &KnownValue| unmatched.iter().any(|one| one.is_misspelled(&value.value));
         known.values.extend(found.values.into_iter().filter(is_meant));
         Ok(())
@@ -95,6 +106,7 @@ impl Lookups<'_> {
         &self,
         reading: &Interpretation,
         spellings: &[&str],
+        part: Part,
         known: &mut KnownValues,
     ) -> Result<(), QueryRunError> {
         let spellings = &spellings[..spellings.len().min(MAX_SPELLINGS)];
@@ -106,9 +118,9 @@ impl Lookups<'_> {
         let lists = self.lists.stored(&dimensions, &self.snapshot, self.request, LIST_WAIT).await;
         for (SearchedDimension { member, .. }, list) in dimensions.into_iter().zip(lists) {
             let values = match (list.complete(), &list) {
-                (Some(list), _) => in_list(list, spellings).await,
+                (Some(list), _) => in_list(list, spellings, part).await,
                 (None, DimensionValues::Denied) => continue,
-                (None, _) => match self.run(&containing(&member, spellings, MAX_VALUES)?).await? {
+                (None, _) => match self.run(&matching(&member, spellings, part)?).await? {
                     Some(answer) => texts(&answer),
                     None => continue,
                 },
@@ -204,12 +216,23 @@ impl Lookups<'_> {
     }
 }
 
-/// Returns the values of a stored list that contain one of several spellings.
-async fn in_list(list: &Arc<ValueList>, spellings: &[&str]) -> Vec<Option<Arc<str>>> {
+/// Returns the values of a stored list that match one of several spellings.
+async fn in_list(list: &Arc<ValueList>, spellings: &[&str], part: Part) -> Vec<Option<Arc<str>>> {
     let (list, spellings) = (Arc::clone(list), spellings.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
     let compared = list.len() * spellings.len();
-    let find = move || list.containing(&spellings, MAX_VALUES as usize).into_iter().map(Some).collect();
-    over_rows(compared as u64, find).await
+    let find = move || match part {
+        Part::Any => list.containing(&spellings, MAX_VALUES as usize),
+        Part::Whole => list.equal(&spellings),
+    };
+    over_rows(compared as u64, find).await.into_iter().map(Some).collect()
+}
+
+/// Returns the query for the values that match one of several spellings.
+fn matching(member: &str, spellings: &[&str], part: Part) -> Result<SemanticQuery, QueryError> {
+    match part {
+        Part::Any => containing(member, spellings, MAX_VALUES),
+        Part::Whole => equal(member, spellings, MAX_VALUES),
+    }
 }
 
 /// Returns the query for the number of rows of each value.

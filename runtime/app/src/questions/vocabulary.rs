@@ -67,6 +67,7 @@ pub(super) fn entries(access: &Access<'_>, artifacts: &[Arc<ArtifactText>]) -> V
         entries.extend(measures.map(|of| MemberEntry {
             aggregation: aggregation_of(of),
             combines: combined_by(access, cube, of),
+            counts: counted_things(access, cube, of),
             counted_if: condition_of(access, cube, of),
             filtered_by: filtered_by(access, cube, of),
             ratio: match &of.kind {
@@ -195,6 +196,28 @@ fn combined_by(access: &Access<'_>, cube: &Cube, measure: &Measure) -> Option<Ar
     Some(format!("{}.{}", cube.name, found.name).into())
 }
 
+/// Returns the cube whose rows a measure counts by the key with which its cube joins the other one. For an alias, it is
+/// the cube behind the alias.
+fn counted_things(access: &Access<'_>, cube: &Cube, measure: &Measure) -> Option<Arc<str>> {
+    let MeasureKind::Aggregate(aggregate) = &measure.kind else { return None };
+    let is_distinct =
+        matches!(aggregate.function, AggregateFunction::CountDistinct | AggregateFunction::CountDistinctApprox);
+    let model = access.model();
+    let key = match &aggregate.argument.as_ref().filter(|_| is_distinct && aggregate.filters.is_empty())?.parts[..] {
+        [SqlPart::Dimension(id)] if id.cube == cube.id => &model.dimension(*id).sql.parts[..],
+        parts => parts,
+    };
+    let is_own = |part: &&SqlPart| matches!(part, SqlPart::Column { cube: of, .. } if *of == cube.id);
+    let mut joins = cube.joins.iter().filter(|join| {
+        let mut own = join.on.parts.iter().filter(is_own);
+        matches!((own.next(), own.next()), (Some(only), None) if *key == [only.clone()])
+    });
+    let (only, None) = (joins.next()?, joins.next()) else { return None };
+    let target = model.cube(only.target);
+    let target = target.alias_of.map_or(target, |of| model.cube(of));
+    metadata::cube(access, &target.name).map(|cube| Arc::clone(&cube.name))
+}
+
 /// Returns the numerator and the denominator of an expression that divides one measure by another.
 fn ratio_of(access: &Access<'_>, body: &Snippet) -> Option<(Arc<str>, Arc<str>)> {
     let [SqlPart::Divide(numerator, denominator)] = &body.parts[..] else { return None };
@@ -315,3 +338,6 @@ fn unit(name: &str) -> Unit {
         _ => Unit::Named(name.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,6 +35,9 @@ impl Place<'_> {
             return (1 + length, ItemKind::Number(number * DAYS_OF_WEEK, Some(Unit::Days)));
         }
         let unit_of_time = phrase.and_then(|(length, meaning)| Some((length, unit(meaning)?)));
+        // `15 minutes late`, although `minutes late` is a phrase
+        let first = || self.context.language.phrase(stems.get(..1)?).and_then(|(_, meaning)| Some((1, unit(meaning)?)));
+        let unit_of_time = unit_of_time.or_else(first);
         // `three days to deliver` may name the member `days to deliver`.
         let name = self.context.vocabulary.exact(&stems).map_or(0, |found| found.length);
         let unit_of_time = unit_of_time.filter(|(length, _)| name <= *length);

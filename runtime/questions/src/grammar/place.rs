@@ -21,6 +21,10 @@ pub(super) struct Place<'p> {
     pub(super) before: Option<&'p Item>,
     /// The last item that is not a filler word.
     pub(super) before_fillers: Option<&'p Item>,
+    /// The last item that is not a word such as `is`.
+    pub(super) named: Option<&'p Item>,
+    /// True if the question has lower case letters.
+    pub(super) is_mixed: bool,
     /// The year of the last time with a year.
     pub(super) year: Option<i16>,
     /// True after a verb with `by`, as in `paid by`.
@@ -32,6 +36,11 @@ impl Place<'_> {
     /// meaning, over parts of names, and over shorter items if it is complete.
     pub(super) fn value_or_item(&self) -> (usize, ItemKind) {
         let (length, kind) = self.item();
+        if length == 1
+            && let Some(code) = self.code(&kind)
+        {
+            return (1, code);
+        }
         let Some(ValueMatch { length: words, values, quality }) = values::matched(self.tokens, &self.words()) else {
             return (length, kind);
         };
@@ -101,6 +110,8 @@ impl Place<'_> {
         let is_compared =
             matches!(self.before.map(|item| &item.kind), Some(ItemKind::Word(meaning)) if compares(*meaning));
         match first.kind {
+            // `one way` may be a name.
+            TokenKind::Number(_) if self.names_number(member.as_ref()) => {}
             TokenKind::Number(number) => return self.number(number),
             // `more than an hour`
             TokenKind::Word if is_compared && self.context.language.is_link(&first.lower) => {
@@ -253,12 +264,25 @@ impl Place<'_> {
         }
     }
 
+    /// Returns whether a number in letters is a part of a whole name.
+    fn names_number(&self, member: Option<&(usize, Candidates)>) -> bool {
+        let is_word = self.tokens[0].text.chars().all(char::is_alphabetic);
+        is_word && member.is_some_and(|(length, found)| *length > 1 && found.certainty >= 1.0)
+    }
+
+    /// Returns whether a value or a number is the last item before words such as `is`.
+    fn follows_value(&self) -> bool {
+        matches!(self.named.map(|item| &item.kind), Some(ItemKind::Value(_) | ItemKind::Number(..) | ItemKind::Quoted))
+    }
+
     /// Returns whether a word such as `plus` cannot join anything, because the word before it needs a name, as in
     /// `on the Plus plan`. It may be a value.
     fn joins_nothing(&self) -> bool {
         use Meaning::{Aggregate, Equals, From, Group, HowMany, Ignore, Not, To, Which};
         match self.before.map(|item| (&item.kind, item.text.to_lowercase())) {
             Some((ItemKind::Word(Ignore), text)) => self.context.language.is_link(&text),
+            // The German `wo der Kanal Telefon ist oder …` has the verb behind the value.
+            Some((ItemKind::Word(Equals), _)) if self.follows_value() => false,
             Some((ItemKind::Word(meaning), _)) => {
                 // `how many and the average` joins two measures.
                 let is_before_name =

@@ -7,15 +7,20 @@
 mod absence;
 mod agents;
 mod alphabet;
+mod alternatives;
 mod answer_units;
 mod choice;
 mod choices;
 mod comparisons;
 mod conditions;
+mod counts;
 mod cube;
+mod dated;
+mod divided;
 mod events;
 mod extremes;
 mod finish;
+mod further;
 mod hours;
 mod idioms;
 mod implied;
@@ -26,7 +31,9 @@ mod lookups;
 mod members;
 mod pairs;
 mod particles;
+mod presence;
 mod ranking;
+mod rate_units;
 mod rates;
 mod ratios;
 mod routes;
@@ -94,6 +101,8 @@ struct State {
     is_negated: bool,
     /// True after `are`: the next member may be a boolean dimension.
     is_predicate: bool,
+    /// True if `and` joins the member to a measure before it.
+    is_further_value: bool,
     /// The direction of `top` (true) or `bottom` (false). The number of rows is in the draft.
     rank: Option<bool>,
     sorts: bool,
@@ -150,6 +159,10 @@ struct State {
     excluded: Option<String>,
     /// The first and the last day of the excluded range of time.
     excluded_days: Option<(Date, Date)>,
+    /// The items that were read, with the parts of the draft that they added.
+    steps: Vec<alternatives::Step>,
+    /// Conditions of which one is enough. They are conditions of the draft until it is complete.
+    alternatives: Vec<Vec<DraftFilter>>,
     /// The cube that was named. Its rows are counted if the question names no measure.
     cube: Option<usize>,
 }
@@ -179,6 +192,8 @@ struct Ranking {
     candidates: Option<Candidates>,
     /// True if the word only orders the rows, as in `fastest first`.
     is_first: bool,
+    /// True if the question asks for the quality, as in `how late`.
+    is_asked: bool,
 }
 
 /// The role for which a member is picked.
@@ -220,7 +235,10 @@ impl<'r> Reader<'r> {
     pub(super) fn read(mut self) -> Interpretation {
         let mut at = 0;
         while at < self.items.len() {
-            at += self.item(at).max(1);
+            let before = self.progress();
+            let end = (at + self.item(at).max(1)).min(self.items.len());
+            self.note_step(at, end, &before);
+            at = end;
         }
         self.finish();
         self.complete_choices();
@@ -233,7 +251,7 @@ impl<'r> Reader<'r> {
         let is_dated = |item: &Item| matches!(&item.kind, ItemKind::Time(time) if time.is_dated);
         let cube = self.cube_of_values().or_else(|| self.cube_of_unknown_values()).or_else(|| self.known_main_cube());
         Interpretation {
-            lookups: lookups::lookups(&self.items, self.language),
+            lookups: lookups::lookups(&self.items, self.vocabulary, self.language),
             is_dated: self.state.is_dated || self.items.iter().any(is_dated),
             draft: self.draft,
             pieces: self.pieces,
@@ -277,6 +295,8 @@ impl<'r> Reader<'r> {
     fn item(&mut self, at: usize) -> usize {
         let found = self.paired(at).or_else(|| self.verb_with_particle(at)).or_else(|| self.hour_condition(at));
         let found = found.or_else(|| self.route(at)).or_else(|| self.counted_back(at));
+        let found = found.or_else(|| self.dated_event(at)).or_else(|| self.divided_name(at));
+        let found = found.or_else(|| self.unit_of_rate(at));
         if let Some(length) = found {
             return length;
         }
@@ -284,7 +304,7 @@ impl<'r> Reader<'r> {
         match item.kind {
             ItemKind::Word(meaning) => self.word(at, &item.text, meaning),
             ItemKind::Superlative(index, is_first, candidates) => {
-                self.superlative(at, Ranking { index, text: item.text, candidates, is_first })
+                self.superlative(at, Ranking { index, text: item.text, candidates, is_first, is_asked: false })
             }
             ItemKind::Step(step, is_group) => {
                 self.state.groups = is_group;

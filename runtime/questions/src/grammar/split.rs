@@ -4,6 +4,7 @@ use crate::language::{Language, Meaning};
 use crate::times::{self, FoundTime};
 use crate::token::{Token, TokenKind};
 
+use super::codes;
 use super::items::{Context, Item, ItemKind, TimeItem};
 use super::place::Place;
 use super::values;
@@ -11,7 +12,8 @@ use super::values;
 /// Splits the tokens into items.
 pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
-    let (tokens, corrected) = corrected(tokens, context);
+    let (tokens, corrected) = corrected(&compounds(tokens, context), context);
+    let is_mixed = codes::is_mixed_question(&tokens);
     let (mut at, mut year) = (0, None);
     while at < tokens.len() {
         let before = items.last();
@@ -24,6 +26,8 @@ pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
             context,
             before,
             before_fillers,
+            named: items.iter().rev().find(|item| item.kind != ItemKind::Word(Meaning::Equals)),
+            is_mixed,
             year,
             is_agent,
         };
@@ -43,6 +47,28 @@ pub(super) fn items(tokens: &[Token], context: Context<'_>) -> Vec<Item> {
         at += length;
     }
     items
+}
+
+/// Joins two words that are one word of a name, as `pick-up` is for `pickup branch`.
+fn compounds(tokens: &[Token], context: Context<'_>) -> Vec<Token> {
+    let Context { vocabulary, language, .. } = context;
+    let mut joined: Vec<Token> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let both = joined.last().filter(|last| last.kind == TokenKind::Word && token.kind == TokenKind::Word);
+        let both = both.filter(|last| !vocabulary.has_stem(&last.stem)).map(|last| {
+            let lower = format!("{}{}", last.lower, token.lower);
+            let text = format!("{}{}", last.text, token.text);
+            Token { stem: language.stem(&lower), lower, text, kind: TokenKind::Word }
+        });
+        match both.filter(|both| vocabulary.has_stem(&both.stem)) {
+            Some(both) => {
+                joined.pop();
+                joined.push(both);
+            }
+            None => joined.push(token.clone()),
+        }
+    }
+    joined
 }
 
 /// Corrects typing mistakes in the stems of tokens. Also returns for each token whether it was corrected.

@@ -176,6 +176,10 @@ pub(crate) enum WordList {
     Relatives,
     /// Verbs for states, such as `located`. They are no events of another cube.
     States,
+    /// Words before something that is present, such as `with a`.
+    Presence,
+    /// Verbs for events that often have a time dimension of their own, such as `shipped`.
+    DatedVerbs,
     /// Words that describe rows behind `is`, such as `full`, and those that do so only at the end, such as `on`.
     Predicates,
     Prepositions,

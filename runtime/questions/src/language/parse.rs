@@ -94,7 +94,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 84] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 45] = [
+pub(super) const LISTS: [(&str, WordList); 47] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -126,6 +126,8 @@ pub(super) const LISTS: [(&str, WordList); 45] = [
     ("but_words", WordList::But),
     ("all_words", WordList::All),
     ("state_verbs", WordList::States),
+    ("dated_verbs", WordList::DatedVerbs),
+    ("presence_words", WordList::Presence),
     ("relative_words", WordList::Relatives),
     ("each_words", WordList::Each),
     ("only_words", WordList::Only),

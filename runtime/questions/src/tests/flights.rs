@@ -177,7 +177,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("Flights in June versus May", "flights.count in 2013-06 vs 2013-05"),
     ("everything but flights", "? flights"),
     // Units of answers.
-    ("how many miles did JetBlue fly", "? miles"),
+    ("how many miles did JetBlue fly", "flights.distance_flown where airlines.name equals JetBlue Airways"),
     ("average distance in miles by airline", "flights.average_distance by airlines.name"),
     ("how many minutes were lost by Delta", "flights.minutes_lost where airlines.name equals Delta Air Lines Inc."),
     ("how much did it rain in April", "weather.total_precipitation in 2013-04"),
@@ -279,7 +279,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("flights in rain or in fog", "flights.count where weather.conditions inList rain,fog"),
     ("flights from JFK and from LGA", "flights.count by flights.origin where flights.origin inList JFK,LGA"),
     ("flights in rain by carrier in fog", "? "),
-    ("flights from JFK or to LAX", "? LAX"),
+    ("flights from JFK or to LAX", "flights.count where flights.origin equals JFK or flights.dest equals LAX"),
     (
         "delayed flights from JFK and to LAX",
         "flights.count where flights.origin equals JFK where flights.dest equals LAX where delayed",
@@ -326,7 +326,10 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("flights of 2000 miles or more", "flights.count where flights.distance gte 2000"),
     ("carriers with 1000 flights or fewer", "flights.count by flights.carrier where flights.count lte 1000"),
     ("flights by month in 2013 year-over-year", "flights.count by month in 2013 vs -1 year"),
-    ("flights of more than 500 miles or less than 100 miles", "? or less than 100 miles"),
+    (
+        "flights of more than 500 miles or less than 100 miles",
+        "flights.count where flights.distance gt 500 or flights.distance lt 100",
+    ),
     (
         "flights of more than 100 miles and less than 500 miles",
         "flights.count where flights.distance gt 100 where flights.distance lt 500",

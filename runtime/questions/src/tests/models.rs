@@ -59,6 +59,7 @@ impl Model<'_> {
                 found = of(&|value| lookup.is_misspelled(value));
             }
             known.extend(found);
+            known.extend(of(&|value| lookup.whole.iter().any(|whole| whole == value)));
         }
         known
     }
@@ -95,6 +96,7 @@ pub(super) fn member(line: &str) -> MemberEntry {
             ("count", count) => entry.count = Some(count.into()),
             ("label", label) => entry.label = Some(label.into()),
             ("joined", joined) => entry.joined = joined.split(',').map(Arc::from).collect(),
+            ("counts", cube) => entry.counts = Some(cube.into()),
             ("combines", dimension) => entry.combines = Some(dimension.into()),
             ("cube", cube) => entry.cube = Some(cube.into()),
             ("filtered", dimension) => entry.filtered_by = vec![dimension.into()],
@@ -132,14 +134,21 @@ pub(super) fn line(reading: &Interpretation) -> String {
     if !groups.is_empty() {
         line += &format!(" by {}", groups.join(" "));
     }
-    for filter in &draft.filters {
+    let condition = |filter: &DraftFilter| {
         let value = |value: &DraftValue| match value {
             DraftValue::Text(text) => text.to_string(),
             DraftValue::Number(number) => number.to_string(),
             DraftValue::Boolean(value) => value.to_string(),
         };
         let values: Vec<String> = filter.values.iter().map(value).collect();
-        line += &format!(" where {} {} {}", filter.member, filter.operator, values.join(","));
+        format!("{} {} {}", filter.member, filter.operator, values.join(","))
+    };
+    for filter in &draft.filters {
+        line += &format!(" where {}", condition(filter));
+    }
+    for conditions in &draft.alternatives {
+        let shown: Vec<String> = conditions.iter().map(condition).collect();
+        line += &format!(" where {}", shown.join(" or "));
     }
     for segment in &draft.segments {
         line += &format!(" where {}", segment.split_once('.').unwrap().1);

@@ -75,7 +75,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("flights before March or after June", "? "),
     ("flights from JFK or in June", "? or in June"),
     ("cancelled flights or after June", "? or after June"),
-    ("flights over 2000 miles or over 2 hours", "? or over 2 hours"),
+    ("flights over 2000 miles or over 2 hours", "? over 2 hours"),
     // Lengths of time that are no ranges.
     ("flights in the last 12 hours", "? in the last 12 hours"),
     ("flights in the last hour", "? in the last hour"),

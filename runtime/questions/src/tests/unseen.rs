@@ -43,7 +43,7 @@ const GYM_VALUES: [(&str, &str, u64); 5] = [
 
 const GYM_QUESTIONS: &[(&str, &str)] = &[
     // Verbs for events of other rows, and words that describe rows, are not dropped.
-    ("how many members booked in June", "? booked"),
+    ("how many members booked in June", "? members"),
     ("how many members visited in May", "? visited"),
     ("what did members from google spend in Q3", "? spend"),
     ("how many members cancelled their membership this year", "? cancelled"),
@@ -52,7 +52,7 @@ const GYM_QUESTIONS: &[(&str, &str)] = &[
     ("revenue up in June vs May", "bookings.revenue in 2025-06 vs 2025-05"),
     ("was revenue up in June", "? up"),
     ("which trainer has the best rating", "? rating"),
-    ("members who made bookings in June", "? made"),
+    ("members who made bookings in June", "? members"),
     ("how many members booked classes", "? members"),
     // Events of the things themselves.
     ("how many members signed up in March 2024", "members.count in 2024-03 of members.joined_on"),

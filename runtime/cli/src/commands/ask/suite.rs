@@ -137,19 +137,29 @@ fn normalized(query: &SemanticQuery) -> String {
         query.time_range = None;
         query.time_dimensions.push(TimeDimension { member, granularity, range: Some(range) });
     }
-    for filter in &mut query.filters {
-        if let Filter::Condition { operator, values, .. } = filter {
-            *operator = match *operator {
-                Operator::InList if values.len() == 1 => Operator::Equals,
-                Operator::NotInList if values.len() == 1 => Operator::NotEquals,
-                Operator::Equals if values.len() > 1 => Operator::InList,
-                Operator::NotEquals if values.len() > 1 => Operator::NotInList,
-                other => other,
-            };
+    normalize(&mut query.filters);
+    to_wire(&query)
+}
+
+/// Puts conditions in the form and in the order in which queries are compared.
+fn normalize(filters: &mut [Filter]) {
+    for filter in &mut *filters {
+        match filter {
+            Filter::Condition { operator, values, .. } => {
+                *operator = match *operator {
+                    Operator::InList if values.len() == 1 => Operator::Equals,
+                    Operator::NotInList if values.len() == 1 => Operator::NotEquals,
+                    Operator::Equals if values.len() > 1 => Operator::InList,
+                    Operator::NotEquals if values.len() > 1 => Operator::NotInList,
+                    other => other,
+                };
+            }
+            Filter::And(parts) | Filter::Or(parts) => normalize(parts),
+            Filter::Not(part) => normalize(std::slice::from_mut(&mut **part)),
+            Filter::NoRow { .. } => {}
         }
     }
-    query.filters.sort_by_key(|filter| format!("{filter:?}"));
-    to_wire(&query)
+    filters.sort_by_key(|filter| format!("{filter:?}"));
 }
 
 /// Reads the questions of a file.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::{Candidates, DraftRange, DraftValue, Item, ItemKind, Reader};
 use crate::language::{Direction, Meaning, WordList};
-use crate::members::{MemberEntry, MemberKind};
-use crate::spelling::spelled;
+use crate::members::MemberKind;
 
 /// The certainty of a time dimension that only shares a word with the question.
 const CERTAINTY_OF_TIME: f64 = 0.8;
@@ -111,6 +110,9 @@ impl Reader<'_> {
         if let Some(length) = self.year_of_verb(at, text) {
             return length;
         }
+        if let Some(length) = self.unclear_event(at, text) {
+            return length;
+        }
         if let Some(name) = self.time_of_step(at, text) {
             self.draft.time = Some(Arc::clone(&name));
             return self.piece(text, format!("the time of {name}"), CERTAINTY_OF_TIME);
@@ -154,18 +156,8 @@ impl Reader<'_> {
     }
 
     /// Returns the only time dimension of the main cube whose name has the root of a word.
-    fn time_with(&self, text: &str) -> Option<Arc<str>> {
-        let root = |word: &str| self.language.root(&self.language.stem(&word.to_lowercase()));
-        let wanted = root(text);
-        let is_named = |entry: &MemberEntry| {
-            let phrases = entry.phrases.iter().chain(&entry.synonyms);
-            phrases.flat_map(|phrase| spelled(phrase).split(' ').map(root).collect::<Vec<_>>()).any(|own| own == wanted)
-        };
-        let times = self.vocabulary.entries().map(|(_, entry)| entry);
-        let mut found =
-            times.filter(|entry| entry.kind == MemberKind::Time && self.is_of_main_cube(entry) && is_named(entry));
-        let (first, None) = (found.next()?, found.next()) else { return None };
-        Some(Arc::clone(&first.name))
+    pub(super) fn time_with(&self, text: &str) -> Option<Arc<str>> {
+        self.only_time_with(&self.roots_of_verb(text))
     }
 
     /// Returns whether a word such as `new` is redundant. In `new customers registered`, the verb already selects new

@@ -76,7 +76,7 @@ impl Reader<'_> {
             members = narrowed(members, &|entry| entry.kind.is_value() || entry.kind == MemberKind::Segment);
             // Once a measure is chosen, segments are preferred: `average delay of cancelled flights`. Before that,
             // measures are preferred: `cancelled flights by carrier`.
-            let has_values = role == Role::Any && !self.draft.values.is_empty();
+            let has_values = role == Role::Any && !self.draft.values.is_empty() && !self.state.is_further_value;
             members = narrowed(members, &|entry| (entry.kind == MemberKind::Segment) == has_values);
         }
         members = narrowed(members, &|entry| self.is_of_main_cube(entry));
@@ -196,7 +196,7 @@ impl Reader<'_> {
 
     /// Returns the measures without variants of other measures. The name of a variant is that of the other measure
     /// followed by a word: `buyers_approx` is a variant of `buyers`.
-    fn without_variants(&self, members: Vec<usize>) -> Vec<usize> {
+    pub(super) fn without_variants(&self, members: Vec<usize>) -> Vec<usize> {
         let name = |index: &usize| &self.vocabulary.entry(*index).name;
         let is_variant =
             |index: &usize| members.iter().any(|other| name(index).starts_with(&format!("{}_", name(other))));

@@ -28,11 +28,6 @@ impl Reader<'_> {
         }
         let (values, length) = self.values(at + 1, meaning == Meaning::Between);
         let end = at + 1 + length;
-        if let Some(or) = self.or_before(at) {
-            let whole = self.text(or, end.max(at + 1));
-            self.unclear(&whole, format!("`{whole}` joins two conditions, but both must hold"), Vec::new());
-            return end - at;
-        }
         let next = self.items.get(end).cloned();
         let unit = values.first().and_then(|(_, unit)| unit.clone());
         if let (false, Some(Item { text: name, kind: ItemKind::Member(candidates), .. })) = (values.is_empty(), &next) {
@@ -56,6 +51,12 @@ impl Reader<'_> {
             && let Some(length) = self.compare_unit((at, end), meaning, &values, unit)
         {
             return length;
+        }
+        // `under 5 or over 10`
+        let before = self.compared_before_or(at).filter(|index| self.may_have_unit(*index, unit.as_ref()));
+        if let (false, Some(index)) = (values.is_empty(), before) {
+            self.compare((at, end), index, Some(meaning), false, &values, 0.9);
+            return end - at;
         }
         let whole = self.text(at, end.max(at + 1));
         let message = format!("`{whole}` compares no member");

@@ -10,6 +10,7 @@ use crate::times;
 impl Reader<'_> {
     /// Completes the draft with the count of rows, the order of a ranking and the range.
     pub(super) fn finish(&mut self) {
+        self.join_alternatives();
         self.list_names();
         self.complete_quality();
         self.need_object();
@@ -68,6 +69,7 @@ impl Reader<'_> {
                 self.unclear(&text, format!("`{text}` compares a total; name a group or a dimension"), choices);
             }
         }
+        self.complete_alternatives();
     }
 
     /// Selects the measures of conditions if the question names no other measure. Asks the caller if a word needs a
@@ -113,16 +115,17 @@ impl Reader<'_> {
                 filters.push(filter);
             }
         }
-        let is_selection = |filter: &&DraftFilter| matches!(filter.operator, "equals" | "inList");
-        let selections: Vec<&DraftFilter> = filters.iter().filter(is_selection).collect();
+        let together: Vec<&DraftFilter> = filters.iter().filter(|filter| !self.has_alternative(filter)).collect();
+        let is_selection = |filter: &&&DraftFilter| matches!(filter.operator, "equals" | "inList");
+        let selections: Vec<&DraftFilter> = together.iter().filter(is_selection).copied().collect();
         let excludes = |one: &DraftFilter, other: &DraftFilter| {
             one.member == other.member && one.values.iter().all(|value| !other.values.contains(value))
         };
         let is_contradicted =
             |(at, one): &(usize, &&DraftFilter)| selections[at + 1..].iter().any(|other| excludes(one, other));
         let member = selections.iter().enumerate().find(is_contradicted).map(|(_, filter)| Arc::clone(&filter.member));
-        let is_empty = |one: &DraftFilter| filters.iter().any(|other| is_beyond(one, other));
-        let unbounded = filters.iter().find(|one| is_empty(one)).map(|filter| Arc::clone(&filter.member));
+        let is_empty = |one: &DraftFilter| together.iter().any(|other| is_beyond(one, other));
+        let unbounded = together.iter().find(|one| is_empty(one)).map(|filter| Arc::clone(&filter.member));
         let member = member.or(unbounded);
         self.draft.filters = filters;
         if let Some(member) = member {

@@ -166,20 +166,11 @@ impl Reader<'_> {
         let length = usize::from(particle.is_some());
         let next = self.items.get(at + 1 + length)?;
         let ItemKind::Time(_) = next.kind else { return None };
-        let root = |word: &str| self.language.root(&self.language.stem(&word.to_lowercase()));
         let first = particle.unwrap_or(next).text.split(' ').next().unwrap_or_default();
-        let wanted = [root(text), root(&format!("{}{}", root(text), first.to_lowercase()))];
-        let is_named = |entry: &MemberEntry| {
-            let phrases = entry.phrases.iter().chain(&entry.synonyms);
-            phrases
-                .flat_map(|phrase| spelled(phrase).split(' ').map(root).collect::<Vec<_>>())
-                .any(|own| wanted.contains(&own))
-        };
-        let times = self.vocabulary.entries().map(|(_, entry)| entry);
-        let mut found =
-            times.filter(|entry| entry.kind == MemberKind::Time && self.is_of_main_cube(entry) && is_named(entry));
-        let (first, None) = (found.next()?, found.next()) else { return None };
-        let name = Arc::clone(&first.name);
+        let mut wanted = self.roots_of_verb(text);
+        let root = |word: &str| self.language.root(&self.language.stem(&word.to_lowercase()));
+        wanted.push(root(&format!("{}{}", root(text), first.to_lowercase())));
+        let name = self.only_time_with(&wanted)?;
         self.draft.time = Some(Arc::clone(&name));
         let whole = if length == 0 { text.to_owned() } else { self.text(at, at + 2) };
         Some(length + self.piece(&whole, format!("the time of {name}"), CERTAINTY_OF_TIME))

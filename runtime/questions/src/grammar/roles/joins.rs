@@ -14,8 +14,6 @@ impl Reader<'_> {
     /// In `which doctor saw the most patients`, that is the count of the patients of the appointments. If several
     /// remain, asks the caller.
     pub(super) fn complete_joins(&mut self) {
-        let first = self.draft.groups.first().map(|group| &group.member);
-        let Some(group) = first.or(self.draft.time.as_ref()).map(Arc::clone) else { return };
         let [name] = &self.draft.values[..] else { return };
         let name = Arc::clone(name);
         let Some(index) = self.vocabulary.index_of(&name) else { return };
@@ -23,28 +21,64 @@ impl Reader<'_> {
         if self.combines_groups(entry) {
             return;
         }
+        let first = self.draft.groups.first().map(|group| &group.member);
+        let Some(group) = first.or(self.draft.time.as_ref()).map(Arc::clone) else {
+            self.count_things(&name, entry);
+            return;
+        };
         if entry.aggregation != Some(Aggregation::Count) {
             if entry.kind == MemberKind::Measure && !self.joins_group(entry, &group) {
                 self.unclear_group(&name, index, &group);
             }
             return;
         }
-        let Some(cube) = entry.cube.as_deref().and_then(|cube| self.vocabulary.cube(cube)) else { return };
-        let roots: Vec<String> = self.roots_of(cube);
-        let is_count =
-            |entry: &MemberEntry| matches!(entry.aggregation, Some(Aggregation::Count | Aggregation::CountDistinct));
-        let found = self.vocabulary.entries().filter(|(index, entry)| {
-            let is_named = roots.iter().all(|root| self.vocabulary.roots(*index).contains(root));
-            entry.kind == MemberKind::Measure && is_count(entry) && is_named && self.combines_groups(entry)
-        });
-        let found: Vec<Arc<str>> = found.map(|(_, entry)| Arc::clone(&entry.name)).collect();
+        let found = self.counts_like(entry);
         let [only] = &found[..] else {
-            let message = format!("`{name}` cannot be grouped by `{group}`; name another measure");
+            let message = match self.draft.groups.is_empty() {
+                true => format!("the time `{group}` is not one of the rows that `{name}` counts; name another measure"),
+                false => format!("`{name}` cannot be grouped by `{group}`; name another measure"),
+            };
             let text = self.text_of_value(&name).unwrap_or_default();
             self.unclear(&text, message, found);
             return;
         };
         self.replace_value(&name, only);
+    }
+
+    /// Replaces a count of things that cannot be combined with the conditions, as in `how many airlines fly to Miami`:
+    /// the things are those of the rows that meet the conditions. Without a verb, as in `airlines in Miami`, the
+    /// conditions may be about something else.
+    fn count_things(&mut self, name: &Arc<str>, entry: &MemberEntry) {
+        let lower = |item: &super::Item| item.text.to_lowercase();
+        let is_verb = |item: &super::Item| self.is_verb(&lower(item)) || self.language.is_participle(&lower(item));
+        if entry.aggregation != Some(Aggregation::Count) || !self.items.iter().any(is_verb) {
+            return;
+        }
+        if let [only] = &self.counts_like(entry)[..] {
+            self.replace_value(name, only);
+        }
+    }
+
+    /// Returns the measures that can be combined with the groups and conditions, and that count the things whose rows
+    /// another measure counts all: by their keys, or else according to their names.
+    fn counts_like(&self, count: &MemberEntry) -> Vec<Arc<str>> {
+        let cube = count.cube.as_deref().filter(|_| self.counts_all(&count.name));
+        let Some(cube) = cube.and_then(|cube| self.vocabulary.cube(cube)) else { return Vec::new() };
+        let measures = || {
+            let entries = self.vocabulary.entries().filter(|(_, entry)| entry.kind == MemberKind::Measure);
+            entries.filter(|(_, entry)| self.combines_groups(entry))
+        };
+        let by_key = measures().filter(|(_, entry)| entry.counts.as_ref() == Some(&cube.name));
+        let by_key = self.without_variants(by_key.map(|(index, _)| index).collect());
+        if !by_key.is_empty() {
+            return self.names(&by_key);
+        }
+        let roots: Vec<String> = self.roots_of(cube);
+        let is_count =
+            |entry: &MemberEntry| matches!(entry.aggregation, Some(Aggregation::Count | Aggregation::CountDistinct));
+        let is_named = |index: usize| roots.iter().all(|root| self.vocabulary.roots(index).contains(root));
+        let named = measures().filter(|(index, entry)| is_count(entry) && is_named(*index));
+        named.map(|(_, entry)| Arc::clone(&entry.name)).collect()
     }
 
     fn joins_group(&self, measure: &MemberEntry, group: &Arc<str>) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{DraftValue, Item, ItemKind, MAX_CHOICES, MAX_VALUES, Reader, certainty_of};
 use crate::draft::Unit;
-use crate::language::{Direction, Meaning, WordList};
+use crate::language::{Direction, Meaning};
 use crate::members::{KnownValue, MemberKind};
 use crate::spelling::spelled;
 
@@ -29,12 +29,9 @@ impl Reader<'_> {
             self.unclear(text, format!("`{text}` is a value of several dimensions"), choices);
             return 1;
         };
-        if let Some(before) = self.alternative_before(at) {
-            let message = format!(
-                "`{before}` and `{text}` belong to different dimensions; a question joins such conditions by `and` only"
-            );
-            self.unclear(text, message, vec![Arc::clone(member)]);
-            return 1;
+        // `revenue and paid orders`
+        if self.is_listed(at) && self.follows_value() && self.is_further_number(at, behind) {
+            return self.unclear_number(at, text, Arc::clone(member));
         }
         // `flights to JFK` must not select the flights from JFK.
         if let (Some(own), Some(wanted)) = (self.vocabulary.direction(member), self.direction_before(at))
@@ -94,17 +91,6 @@ impl Reader<'_> {
             let is_number = entry.kind == MemberKind::Number && self.is_of_main_cube(entry);
             is_number && shared > 0 && self.has_unit(index, unit)
         })
-    }
-
-    /// Returns the value before `or` and a value that is not a part of its list, as in `from JFK or to LAX`.
-    fn alternative_before(&self, at: usize) -> Option<String> {
-        let is_filler =
-            |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::From | Meaning::To));
-        let mut before = self.items[..at].iter().rev().skip_while(is_filler);
-        let or = before.next().filter(|item| item.kind == ItemKind::Word(Meaning::And))?;
-        let is_or = self.language.has(WordList::Or, &or.text.to_lowercase());
-        let value = before.next().filter(|item| is_or && matches!(item.kind, ItemKind::Value(_)))?;
-        Some(value.text.clone())
     }
 
     /// Returns whether the item at a place directly follows a value, and is a word of several other values of the same
@@ -174,7 +160,9 @@ impl Reader<'_> {
         let is_of = |set: &[KnownValue], member: &Arc<str>| set.iter().any(|known| known.member == *member);
         if let Some(wanted) = self.direction_before(at) {
             members = narrowed(members, &|member| self.vocabulary.direction(member) == Some(wanted));
+            members = narrowed(members, &|member| self.vocabulary.direction(member).is_none_or(|own| own == wanted));
         }
+        members = narrowed(members, &|member| self.is_of_named_cube(at, member));
         let is_reached = |member: &Arc<str>| {
             let index = self.vocabulary.index_of(member);
             index.is_none_or(|index| self.is_reached(self.vocabulary.entry(index)))
@@ -216,6 +204,20 @@ impl Reader<'_> {
         let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Equals)));
         matches!(before.next(), Some(ItemKind::Member(candidates))
             if candidates.members.iter().any(|index| self.vocabulary.entry(*index).name == *member))
+    }
+
+    /// Returns whether the cube of a dimension, and not the main cube, is named before a value, as in
+    /// `revenue of customers from Spain`.
+    fn is_of_named_cube(&self, at: usize, member: &Arc<str>) -> bool {
+        use Meaning::{Equals, From, Ignore};
+        let before = self.items[..at].iter().rev().map(|item| &item.kind);
+        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Ignore | Equals | From)));
+        let Some(ItemKind::Member(candidates)) = before.next() else { return false };
+        let cube = self.vocabulary.index_of(member).and_then(|index| self.vocabulary.entry(index).cube.clone());
+        candidates.members.iter().any(|index| {
+            let entry = self.vocabulary.entry(*index);
+            entry.kind == MemberKind::Cube && Some(&entry.name) == cube.as_ref() && !self.is_of_main_cube(entry)
+        })
     }
 
     /// Returns the direction that the word `from` or `to` before a value expresses.

@@ -2,13 +2,15 @@
 
 use super::particles;
 use crate::draft::Lookup;
+use crate::grammar::codes;
 use crate::grammar::items::{Item, ItemKind};
 use crate::grammar::values::spellings;
 use crate::language::{Language, Meaning, WordList};
+use crate::members::{MemberKind, Vocabulary};
 use crate::spelling::fragments;
 
 /// Returns the words to look up as values: runs of words that may be a name, each with its single words.
-pub(super) fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
+pub(super) fn lookups(items: &[Item], vocabulary: &Vocabulary, language: &Language) -> Vec<Lookup> {
     let mut runs: Vec<Vec<&Item>> = vec![Vec::new()];
     for (at, item) in items.iter().enumerate() {
         let is_part = match &item.kind {
@@ -39,11 +41,21 @@ pub(super) fn lookups(items: &[Item], language: &Language) -> Vec<Lookup> {
         };
         let unknown = run.iter().filter(is_unknown);
         let fragments = unknown.flat_map(|item| fragments(&item.text)).collect();
-        Lookup { spellings: spellings(&words.join(" "), language), parts, fragments }
+        Lookup { spellings: spellings(&words.join(" "), language), parts, fragments, ..Lookup::default() }
     })
     .chain(particles::lookups(items, language))
     .chain(lacks(items, language))
+    .chain(whole_values(items, vocabulary))
     .collect()
+}
+
+/// Returns the words of the language that may be whole values, such as `AS` and `IT`.
+fn whole_values<'i>(items: &'i [Item], vocabulary: &'i Vocabulary) -> impl Iterator<Item = Lookup> + 'i {
+    let is_text = move |index: &usize| vocabulary.entry(*index).kind == MemberKind::Text;
+    let is_dimension =
+        move |item: &Item| matches!(&item.kind, ItemKind::Member(found) if found.members.iter().any(is_text));
+    let found = (0..items.len()).map(move |at| codes::spellings(items, at, is_dimension));
+    found.filter(|whole| !whole.is_empty()).map(|whole| Lookup { whole, ..Lookup::default() })
 }
 
 /// Returns the names behind a word such as `without`. A value such as `Uninsured` may mean their absence.
@@ -57,11 +69,7 @@ fn lacks(items: &[Item], language: &Language) -> impl Iterator<Item = Lookup> {
     named.filter(|item| matches!(item.kind, ItemKind::Member(_)) && !item.text.contains(' ')).map(move |item| {
         let root = language.root(&language.stem(&item.text.to_lowercase()));
         let none = language.words(WordList::LackOfValue).iter().find(|word| word.chars().count() >= MIN_LACK_CHARS);
-        Lookup {
-            spellings: [root].into_iter().chain(none.cloned()).collect(),
-            parts: Vec::new(),
-            fragments: Vec::new(),
-        }
+        Lookup { spellings: [root].into_iter().chain(none.cloned()).collect(), ..Lookup::default() }
     })
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Candidates, DraftValue, Item, ItemKind, MAX_ROWS, Reader, Role, is_count};
-use crate::draft::{Aggregation, DraftOrder, Unit};
+use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role};
+use crate::draft::DraftOrder;
 use crate::language::Meaning;
 use crate::members::{MemberEntry, MemberKind};
 use crate::spelling::spelled;
@@ -39,10 +39,16 @@ impl Reader<'_> {
         if let Some(length) = self.most_of_unit(at, text) {
             return length;
         }
+        if let Some(length) = self.counted_values(at, text, candidates) {
+            return length;
+        }
         if let Some(length) = self.age(at, text, candidates) {
             return length;
         }
         if let Some(length) = self.condition(at, text, candidates) {
+            return length;
+        }
+        if let Some(length) = self.presence(at, candidates) {
             return length;
         }
         if let Some(length) = self.extreme(at, text, candidates) {
@@ -77,6 +83,10 @@ impl Reader<'_> {
             }
             _ => Role::Any,
         };
+        let is_alternative = role == Role::Any && self.is_alternative(at);
+        if is_alternative && self.names_rows(candidates) {
+            return self.piece(text, "named once more".to_owned(), candidates.certainty);
+        }
         if role == Role::Any && self.is_context(at, candidates) {
             if let Some(length) = self.lack_of_other_rows(text, candidates) {
                 return length;
@@ -100,6 +110,10 @@ impl Reader<'_> {
         {
             return length;
         }
+        self.state.is_predicate |= is_alternative;
+        // In `flights and cancelled flights`, the second number is a measure of its own.
+        self.state.is_further_value = role == Role::Any && self.is_listed(at) && self.follows_value();
+        let is_further = self.state.is_further_value;
         let picked = self.pick(text, candidates, role);
         let is_negated = std::mem::take(&mut self.state.is_negated);
         self.state.is_predicate = false;
@@ -164,8 +178,14 @@ impl Reader<'_> {
                     self.unclear(text, format!("segment `{name}` cannot be excluded"), Vec::new());
                     return 1;
                 }
+                if is_further && self.is_further_number(at, at + 1) {
+                    return self.unclear_number(at, text, name);
+                }
                 self.draft.segments.push(Arc::clone(&name));
                 self.piece(text, format!("only rows of segment {name}"), certainty)
+            }
+            MemberKind::Boolean if is_further && self.is_further_number(at, at + 1) => {
+                self.unclear_number(at, text, name)
             }
             MemberKind::Boolean if !in_groups && !is_which => {
                 self.filter(&name, "equals", vec![DraftValue::Boolean(!is_negated)]);
@@ -219,63 +239,6 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns whether a measure counts some of the rows that the only measure before it counts, as in
-    /// `how many flights were diverted`.
-    pub(super) fn narrows_count(&self, at: usize, index: usize) -> bool {
-        let entry = self.vocabulary.entry(index);
-        let count = self.count_of_main();
-        let is_count = entry.aggregation == Some(Aggregation::Count) && self.is_of_main_cube(entry);
-        let is_only = count.is_some_and(|count| self.draft.values == [count]);
-        is_count && is_only && !self.is_listed(at)
-    }
-
-    /// Counts the rows of a measure instead of all rows. If a number with a unit follows, as in `arrived 2 hours late`,
-    /// the word only describes this number. Returns the number of items read.
-    fn narrow_count(&mut self, at: usize, text: &str, index: usize, certainty: f64) -> usize {
-        let rest = &self.items[at + 1..];
-        let is_filler = |item: &&Item| {
-            use Meaning::{AtLeast, AtMost, Ignore, Less, More};
-            matches!(item.kind, ItemKind::Word(Ignore | More | AtLeast | Less | AtMost))
-        };
-        let next = rest.iter().find(|item| !is_filler(item)).map(|item| &item.kind);
-        if matches!(next, Some(ItemKind::Number(_, Some(_)))) {
-            return self.piece(text, "ignored".to_owned(), certainty);
-        }
-        let name = Arc::clone(&self.vocabulary.entry(index).name);
-        self.draft.values = vec![Arc::clone(&name)];
-        self.piece(text, format!("measure {name}"), certainty)
-    }
-
-    /// Reads a number: of rows, of a dimension, or without a member. Returns the number of items read.
-    pub(super) fn number(&mut self, at: usize, text: &str, number: f64, unit: Option<&Unit>) -> usize {
-        if let Some(length) = self.comparison_behind(at, number, unit) {
-            return length;
-        }
-        if let Some(length) = unit.and_then(|unit| self.number_with_unit(at, number, unit)) {
-            return length;
-        }
-        let is_plain = unit.is_none();
-        if is_plain && is_count(number) && self.counts_ranked(at) {
-            self.draft.limit = Some(number as u64);
-            return self.piece(text, format!("{number} rows"), 1.0);
-        }
-        // `the 5 carriers with the most flights`
-        if is_plain && is_count(number) && self.counts_rows(at) {
-            self.draft.limit = Some(number as u64);
-            self.state.is_which = true;
-            return self.piece(text, format!("{number} rows"), 1.0);
-        }
-        if is_plain && !self.draft.values.is_empty() && self.is_before(at, MemberKind::Number) {
-            return self.number_of(at, number);
-        }
-        if is_plain && self.is_before(at, MemberKind::Text) {
-            return self.no_count(text);
-        }
-        let choices = self.choices_of(MemberKind::Number);
-        self.unclear(text, format!("`{text}` belongs to no member"), choices);
-        1
-    }
-
     /// Records that a member in the singular is ranked by the words that follow it: `the airline with the most
     /// flights`.
     pub(super) fn note_ranking_behind(&mut self, at: usize) {
@@ -299,38 +262,6 @@ impl Reader<'_> {
         let meaning = format!("ordered by {name}");
         self.draft.order = Some(DraftOrder { member: name, is_descending });
         self.piece(text, meaning, certainty)
-    }
-
-    /// Returns whether a number limits the rows: the next item may be a string dimension. If a value was selected
-    /// before and the next item may also be a numeric dimension, the number is compared with this dimension instead.
-    pub(super) fn counts_rows(&self, at: usize) -> bool {
-        let is_number_of_row = !self.draft.values.is_empty() && self.is_before(at, MemberKind::Number);
-        self.is_before(at, MemberKind::Text) && !is_number_of_row
-    }
-
-    /// Returns whether the next item may be a member of a kind.
-    pub(super) fn is_before(&self, at: usize, kind: MemberKind) -> bool {
-        let Some(ItemKind::Member(candidates)) = self.items.get(at + 1).map(|item| &item.kind) else { return false };
-        candidates.members.iter().any(|index| self.vocabulary.entry(*index).kind == kind)
-    }
-
-    /// Reads a number before a numeric dimension, as in `planes with 2 engines`. Returns the number of items read.
-    pub(super) fn number_of(&mut self, at: usize, number: f64) -> usize {
-        let Some(Item { text, kind: ItemKind::Member(candidates), .. }) = self.items.get(at + 1).cloned() else {
-            return 1;
-        };
-        let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
-        let members = candidates.members.iter().copied().filter(is_number).collect();
-        if let Some(index) = self.pick(&text, &Candidates { members, ..candidates }, Role::Operand) {
-            self.compare((at, at + 2), index, None, false, &[(DraftValue::Number(number), None)], 1.0);
-        }
-        2
-    }
-
-    /// Asks the caller for a valid number of rows. Returns the number of items read.
-    pub(super) fn no_count(&mut self, text: &str) -> usize {
-        self.unclear(text, format!("`{text}` is not a number of rows from 1 to {MAX_ROWS}"), Vec::new());
-        1
     }
 
     /// Returns whether the item before a member introduces a group or continues a list of groups. Filler words between

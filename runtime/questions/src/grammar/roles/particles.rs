@@ -53,7 +53,7 @@ pub(super) fn lookups(items: &[Item], language: &Language) -> impl Iterator<Item
     let is_verb = |at: &usize| matches!(items[*at].kind, ItemKind::Word(Meaning::Verb | Meaning::Change));
     (0..items.len()).filter(is_verb).filter_map(|at| {
         let words = format!("{} {}", items[at].text, particle_behind(items, at, language)?);
-        Some(Lookup { spellings: vec![words], parts: Vec::new(), fragments: Vec::new() })
+        Some(Lookup { spellings: vec![words], ..Lookup::default() })
     })
 }
 

@@ -221,6 +221,8 @@ impl Reader<'_> {
             false => self.of_aggregation(members, aggregation.unwrap_or(Aggregation::Average)),
         };
         let members = if members.is_empty() { self.named_by_adjective(ranking, aggregation) } else { members };
+        // `how late do flights arrive`
+        let members = if ranking.is_asked { self.with_verb(members) } else { members };
         if members.is_empty() {
             let choices = self.choices_of(MemberKind::Measure);
             self.unclear(&ranking.text, format!("no measure is known for `{}`", ranking.text), choices);

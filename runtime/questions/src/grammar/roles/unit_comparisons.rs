@@ -22,7 +22,7 @@ impl Reader<'_> {
         values: &[(DraftValue, Option<Unit>)],
         unit: &Unit,
     ) -> Option<usize> {
-        let members = self.numbers_in(at, unit);
+        let members = self.with_rate_unit(self.numbers_in(at, unit), end);
         if members.is_empty() {
             return None;
         }

@@ -21,6 +21,12 @@ impl Reader<'_> {
                 return 1;
             }
             Meaning::And | Meaning::Ignore | Meaning::From | Meaning::To => return 1,
+            // `bookings through the app`
+            Meaning::Until
+                if self.language.has(WordList::Prepositions, &text.to_lowercase()) && self.precedes_value(at) =>
+            {
+                return 1;
+            }
             Meaning::Verb => return self.verb(at, text),
             Meaning::Best | Meaning::Worst => return self.rated(meaning == Meaning::Best, text),
             Meaning::Aggregate(aggregation) => {
@@ -47,7 +53,8 @@ impl Reader<'_> {
                 self.state.needs_measure = Some(NeededMeasure { text: text.to_owned(), accepts_count });
             }
             Meaning::Quality(index) => {
-                self.state.quality = Some(Ranking { index, text: text.to_owned(), candidates: None, is_first: false });
+                self.state.quality =
+                    Some(Ranking { index, text: text.to_owned(), candidates: None, is_first: false, is_asked: true });
             }
             Meaning::Change => self.state.change = Some(text.to_owned()),
             Meaning::Season | Meaning::Weekday => return self.vague_time(at, text, meaning),
@@ -146,6 +153,13 @@ impl Reader<'_> {
             },
         }
         1
+    }
+
+    /// Returns whether a value follows a place. Words such as `the` may be between them.
+    fn precedes_value(&self, at: usize) -> bool {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let next = self.items[at + 1..].iter().find(|item| !is_filler(item)).map(|item| &item.kind);
+        matches!(next, Some(ItemKind::Value(_) | ItemKind::Quoted))
     }
 
     /// Returns whether a word such as `who` follows the name that it is about, as in `customers who ordered`.

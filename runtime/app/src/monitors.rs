@@ -394,11 +394,11 @@ impl MonitorService {
     /// Sets the sensitivity of monitors that were stored without one to the default of their detector, which their rounds
     /// use.
     async fn complete(&self, monitors: &mut [Monitor]) {
-        let mut incomplete = monitors.iter_mut().filter(|monitor| monitor.definition.sensitivity.is_none()).peekable();
-        if incomplete.peek().is_none() {
+        if monitors.iter().all(|monitor| monitor.definition.sensitivity.is_some()) {
             return;
         }
         let kinds = self.ports.anomalies.kinds().await.kinds;
+        let incomplete = monitors.iter_mut().filter(|monitor| monitor.definition.sensitivity.is_none());
         for Monitor { definition, .. } in incomplete {
             let kind = kinds.iter().find(|kind| kind.kind == definition.detector);
             definition.sensitivity = kind.map(|kind| kind.default_sensitivity);

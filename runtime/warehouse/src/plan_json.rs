@@ -12,7 +12,7 @@ use terrane_app::ports::warehouse::ResultSet;
 /// The largest depth of plans that are walked.
 const MAX_DEPTH: usize = 200;
 
-/// Returns the JSON in the last column of the first row; `None` if there is none.
+/// Returns the JSON in the last column of the first row; `None` if the rows have none.
 pub(crate) fn plan_of(rows: &ResultSet) -> Option<Json> {
     let batch = rows.batches.iter().find(|batch| batch.num_rows() > 0)?;
     let texts = cast(batch.columns().last()?, &DataType::Utf8).ok()?;

@@ -54,7 +54,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
     const BUILT: Option<&'static str> = None;
     /// The query for foreign keys that hold for every row. `None` if the engine does not guarantee any keys.
     const FOREIGN_KEYS: Option<&'static str> = None;
-    /// The statements that return the sizes of scans. `None` if the engine cannot tell.
+    /// The statements that return the sizes of scans. `None` if the engine does not know it.
     const SIZES: Option<SizeQueries> = None;
     /// A connection that is set up for reading.
     type Connection: Send + 'static;

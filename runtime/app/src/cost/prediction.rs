@@ -83,7 +83,7 @@ pub struct CostPredictor {
 }
 
 /// A statement to predict, and the caller whose queries count.
-struct Asked<'a> {
+struct Predicted<'a> {
     request: &'a RequestContext,
     query_hash: &'a Arc<str>,
     cube: &'a Arc<str>,
@@ -142,7 +142,7 @@ impl CostPredictor {
         );
         let is_unready = is_ready.is_err();
         is_ready.unwrap_or(Ok(()))?;
-        let asked = Asked {
+        let predicted = Predicted {
             request,
             query_hash: &planned.query_hash,
             cube: &planned.cube,
@@ -151,12 +151,12 @@ impl CostPredictor {
             scan,
             has_policies: planned.has_policies,
         };
-        let (statement, is_statement_late) = self.statement(&asked).await?;
+        let (statement, is_statement_late) = self.statement(&predicted).await?;
         let mut is_late = is_unready || is_statement_late;
         let without_tables = match (&planned.rows_hash, &planned.rows_shape) {
             (Some(query_hash), Some(shape)) => {
                 let size = plan_size(shape, scan_of_rows, planned.row_bytes);
-                let of_rows = Asked { query_hash, pre_aggregation: None, size, scan: scan_of_rows, ..asked };
+                let of_rows = Predicted { query_hash, pre_aggregation: None, size, scan: scan_of_rows, ..predicted };
                 let (statement, is_late_too) = self.statement(&of_rows).await?;
                 is_late |= is_late_too;
                 Some(statement)
@@ -177,50 +177,50 @@ impl CostPredictor {
     }
 
     /// Returns the prediction of a statement, and whether the history did not respond in time.
-    async fn statement(&self, asked: &Asked<'_>) -> Result<(StatementPrediction, bool), StoreError> {
-        let times = tokio::time::timeout(TIMEOUT, self.times(asked)).await;
+    async fn statement(&self, predicted: &Predicted<'_>) -> Result<(StatementPrediction, bool), StoreError> {
+        let times = tokio::time::timeout(TIMEOUT, self.times(predicted)).await;
         let is_late = times.is_err();
         let times = times.unwrap_or(Ok(Times::UNKNOWN))?;
-        let scan_bytes = times.scan_bytes.or(|| asked.scan.map_or(Estimate::UNKNOWN, stored));
-        let scan_bytes = scan_bytes.rounded_if(asked.has_policies);
-        let seconds = times.seconds.rounded_if(asked.has_policies);
+        let scan_bytes = times.scan_bytes.or(|| predicted.scan.map_or(Estimate::UNKNOWN, stored));
+        let scan_bytes = scan_bytes.rounded_if(predicted.has_policies);
+        let seconds = times.seconds.rounded_if(predicted.has_policies);
         let (cost, parts) = self.cost(&seconds, &scan_bytes, times.egress_bytes);
         Ok((StatementPrediction { samples: times.samples, seconds, scan_bytes, cost, parts }, is_late))
     }
 
-    async fn times(&self, asked: &Asked<'_>) -> Result<Times, StoreError> {
-        let user_id = &asked.request.caller.user_id;
+    async fn times(&self, predicted: &Predicted<'_>) -> Result<Times, StoreError> {
+        let user_id = &predicted.request.caller.user_id;
         // An anonymous caller has no queries of its own.
-        if asked.has_policies && user_id.is_empty() {
+        if predicted.has_policies && user_id.is_empty() {
             return Ok(Times::UNKNOWN);
         }
-        let tenant = asked.request.tenant.clone();
+        let tenant = predicted.request.tenant.clone();
         let owner = QueryOwner { user_id: Arc::clone(user_id), tenant: tenant.clone() };
         let all = HistoryFilter {
             tenant: Some(tenant.clone()),
-            owner: asked.has_policies.then_some(owner),
+            owner: predicted.has_policies.then_some(owner),
             is_computed: true,
             limit: SAMPLES,
             ..HistoryFilter::default()
         };
-        let of_statement = HistoryFilter { query_hash: Some(Arc::clone(asked.query_hash)), ..all.clone() };
+        let of_statement = HistoryFilter { query_hash: Some(Arc::clone(predicted.query_hash)), ..all.clone() };
         let samples = self.history.executed(&of_statement).await?;
         if !samples.is_empty() {
-            return Ok(Times::of_statement(&samples, &asked.size));
+            return Ok(Times::of_statement(&samples, &predicted.size));
         }
         let fitted = Fitted {
             tenant,
-            user_id: asked.has_policies.then(|| Arc::clone(user_id)),
-            has_table: asked.pre_aggregation.is_some(),
-            has_bytes: asked.size.table_bytes.is_some(),
+            user_id: predicted.has_policies.then(|| Arc::clone(user_id)),
+            has_table: predicted.pre_aggregation.is_some(),
+            has_bytes: predicted.size.table_bytes.is_some(),
         };
         if let Some(model) = self.log.observations().fit(&fitted) {
-            let seconds = Estimate::new(PredictionBasis::Statistics, model.predict(&asked.size));
+            let seconds = Estimate::new(PredictionBasis::Statistics, model.predict(&predicted.size));
             return Ok(Times { samples: model.queries(), seconds, ..Times::UNKNOWN });
         }
-        let of_cube = HistoryFilter { cube: Some(Arc::clone(asked.cube)), ..all };
+        let of_cube = HistoryFilter { cube: Some(Arc::clone(predicted.cube)), ..all };
         let mut samples = self.history.executed(&of_cube).await?;
-        samples.retain(|sample| sample.pre_aggregation.as_ref() == asked.pre_aggregation);
+        samples.retain(|sample| sample.pre_aggregation.as_ref() == predicted.pre_aggregation);
         match samples.len() >= MIN_SAMPLES_OF_CUBE {
             true => Ok(Times::of_cube(&samples)),
             false => Ok(Times::UNKNOWN),

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The number of bytes of a terabyte.
 const TERABYTE: f64 = 1e12;
 
-/// The prices of a warehouse. A price that is `None` is unknown, and is no part of costs.
+/// The prices of a warehouse. An unknown price (`None`) adds nothing to costs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Prices {
     /// The price of a second on the warehouse.
@@ -57,7 +57,7 @@ impl Prices {
         }
     }
 
-    /// Returns the cost of the quantities that are known; `None` if there is no price, or if no quantity with a price
+    /// Returns the cost of the quantities that are known; `None` without prices, or if no quantity with a price
     /// is known.
     pub fn cost(&self, usage: Usage) -> Option<f64> {
         let priced = [

@@ -1,4 +1,4 @@
-//! The sizes of the relations that statements scan, as the warehouse tells them.
+//! The sizes of the relations that statements scan, as the warehouse reports them.
 //!
 //! In: the shape of a compiled statement. Out: the bytes and rows of all its scans. The warehouse reads only metadata;
 //! a size is reused as long as the data is unchanged, or for a limited time if the warehouse has no version of its

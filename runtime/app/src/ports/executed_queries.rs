@@ -54,7 +54,7 @@ pub struct ExecutedQuery {
 /// The size of a statement and of the relations that it scans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PlanSize {
-    /// The stored bytes of the scanned columns; `None` if the warehouse cannot tell.
+    /// The stored bytes of the scanned columns; `None` if the warehouse does not report them.
     pub table_bytes: Option<u64>,
     pub table_rows: Option<u64>,
     pub facts: u32,

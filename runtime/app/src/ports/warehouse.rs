@@ -243,8 +243,8 @@ pub trait Warehouse: Send + Sync {
 
     /// Returns the size of what a scan reads: a statement that selects columns of all rows of a relation, with no value
     /// of a caller in it ([`scan_statement`](terrane_compiler::sql::scan_statement)). The statement is not run; only
-    /// catalogs, statistics, plans and the metadata of files are read. `None` if the engine cannot tell.
-    /// A range of time may leave out rows; an engine that cannot tell their size ignores it.
+    /// catalogs, statistics, plans and the metadata of files are read. `None` if the engine does not know it.
+    /// A range of time may leave out rows; an engine that does not know their size ignores it.
     async fn scan_size(&self, _scan: &str, _range: Option<&ScannedRange>) -> Result<Option<ScanSize>, WarehouseError> {
         Ok(None)
     }

@@ -22,7 +22,7 @@ pub(crate) struct CostPrediction {
     bases: PredictionBases,
     /// The number of queries that the seconds are predicted from.
     samples: u32,
-    /// The stored bytes of the columns that the query reads. Null if the warehouse does not tell them.
+    /// The stored bytes of the columns that the query reads. Null if the warehouse does not report them.
     scan_bytes: Option<f64>,
     scan_bytes_formatted: Option<String>,
     /// The median of the seconds on the warehouse.

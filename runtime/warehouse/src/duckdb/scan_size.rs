@@ -275,7 +275,7 @@ impl Leaf {
     }
 }
 
-/// Returns whether a text has a name that is not a part of a longer name.
+/// Returns whether SQL has a name that is not a part of a longer name.
 fn has_word(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {

@@ -33,7 +33,7 @@ pub struct CostPrediction<'a> {
     pub bases: PredictionBases,
     /// The number of queries that the seconds are predicted from.
     pub samples: usize,
-    /// The stored bytes of the columns that the query reads. Null if the warehouse does not tell them.
+    /// The stored bytes of the columns that the query reads. Null if the warehouse does not report them.
     pub scan_bytes: Option<f64>,
     pub scan_bytes_formatted: Option<String>,
     /// The median of the seconds on the warehouse.
@@ -255,7 +255,7 @@ fn warnings(predicted: &Predicted) -> Vec<String> {
     }
     match scan_bytes.basis {
         PredictionBasis::None if seconds.is_known() => {
-            warnings.push("the warehouse does not tell the bytes of the query".to_owned());
+            warnings.push("the warehouse does not report the stored bytes of what the query reads".to_owned());
         }
         PredictionBasis::UpperBound => {
             warnings.push("the query can scan less than `scan_bytes`, because it has conditions or joins".to_owned());
@@ -267,7 +267,7 @@ fn warnings(predicted: &Predicted) -> Vec<String> {
     } else if predicted.statement.cost.is_known() {
         let unknown = [("scan_cost", parts.scan), ("compute_cost", parts.compute), ("egress_cost", parts.egress)];
         for (name, _) in unknown.into_iter().filter(|(_, part)| part.is_none()) {
-            warnings.push(format!("`{name}` is unknown, so it is no part of `estimated_cost`"));
+            warnings.push(format!("`{name}` is unknown, and `estimated_cost` does not include it"));
         }
     }
     if predicted.planned.has_policies {

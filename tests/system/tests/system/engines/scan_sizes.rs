@@ -1,4 +1,4 @@
-//! Tests the sizes of scans that a real PostgreSQL tells.
+//! Tests the sizes of scans that a real PostgreSQL reports.
 
 use terrane_app::ports::warehouse::{ScanSize, SizeBasis, Statement, Warehouse};
 use terrane_cli::config::Environment;

@@ -34,7 +34,7 @@ impl CostFields {
         context: &Context<'_>,
         #[graphql(desc = "Another user, with `admin` only.")] user_id: Option<String>,
         #[graphql(desc = "The number of days up to now, 1 to 366. Default: the value in the settings.")] days: Option<
-            u32,
+            i64,
         >,
     ) -> Result<Vec<Recommendation>> {
         Ok(cost::recommendations(context, user_id, days).await?)

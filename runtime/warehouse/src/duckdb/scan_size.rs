@@ -6,6 +6,7 @@
 //! views. Not here: files of other formats, and tables of other databases, whose sizes are unknown.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use arrow::array::AsArray as _;
 use arrow::datatypes::Int64Type;
@@ -100,7 +101,7 @@ type StoredColumns = HashMap<String, (u64, u64)>;
 
 /// Returns the size of a scan; `None` if the plan reads anything whose size is unknown.
 pub(super) async fn scan_size(
-    pool: &Pool,
+    pool: &Arc<Pool>,
     scan: &str,
     range: Option<&ScannedRange>,
 ) -> Result<Option<ScanSize>, WarehouseError> {
@@ -133,7 +134,11 @@ pub(super) async fn scan_size(
 }
 
 /// Returns the columns of each place where the scan reads Parquet files.
-async fn files_of(pool: &Pool, scan: &str, range: Option<&ScannedRange>) -> Result<Vec<StoredColumns>, WarehouseError> {
+async fn files_of(
+    pool: &Arc<Pool>,
+    scan: &str,
+    range: Option<&ScannedRange>,
+) -> Result<Vec<StoredColumns>, WarehouseError> {
     let views = known(run(pool, Statement::plain(VIEWS)).await)?;
     let views: Vec<String> = views.iter().flat_map(|rows| &rows.batches).flat_map(texts).collect();
     let mut files = Vec::new();
@@ -161,7 +166,11 @@ fn passes_columns(plan: &Json, leaves: &[Leaf], range: &ScannedRange) -> bool {
 }
 
 /// Returns the columns of the row groups that may have values in a range.
-async fn in_range(pool: &Pool, paths: &str, range: &ScannedRange) -> Result<Option<StoredColumns>, WarehouseError> {
+async fn in_range(
+    pool: &Arc<Pool>,
+    paths: &str,
+    range: &ScannedRange,
+) -> Result<Option<StoredColumns>, WarehouseError> {
     let end = |micros: Option<i64>| {
         let time = micros.and_then(|micros| Timestamp::from_microsecond(micros).ok());
         time.map_or(Value::Null, |time| Value::Text(time.to_string().into()))
@@ -177,7 +186,7 @@ fn texts(batch: &arrow::array::RecordBatch) -> Vec<String> {
     texts.into_iter().flatten().flatten().map(str::to_owned).collect()
 }
 
-async fn stored(pool: &Pool, text: &str, name: &str) -> Result<Option<StoredColumns>, WarehouseError> {
+async fn stored(pool: &Arc<Pool>, text: &str, name: &str) -> Result<Option<StoredColumns>, WarehouseError> {
     let params = [Value::Text(name.into())];
     let rows = known(run(pool, Statement { text, params: &params, columns: &[] }).await)?;
     Ok(rows.map(|rows| columns_in(&rows)))
@@ -202,7 +211,7 @@ fn columns_in(rows: &ResultSet) -> StoredColumns {
     found
 }
 
-async fn run(pool: &Pool, statement: Statement<'_>) -> Result<ResultSet, WarehouseError> {
+async fn run(pool: &Arc<Pool>, statement: Statement<'_>) -> Result<ResultSet, WarehouseError> {
     pool.run(Request::execute(statement), PROBE_TIMEOUT).await
 }
 

@@ -394,6 +394,7 @@ mod tests {
             members: members.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
             times: ["createdAt".to_owned()].into(),
             relation: Some("shop.orders".to_owned()),
+            ..CubeNames::default()
         };
         scope.cubes.insert("Orders".to_owned(), orders);
         scope.cubes.insert("users".to_owned(), CubeNames { name: "users".to_owned(), ..CubeNames::default() });

@@ -146,6 +146,8 @@ struct State {
     bare_groups: Vec<(Arc<str>, String)>,
     /// The words that ask for a number, such as `how many`.
     counts: Option<String>,
+    /// The words that ask for a number of different values that no measure counts, and the dimension.
+    uncounted: Option<(String, String)>,
     /// The verb that needs a step of time or a comparison, such as `change`.
     change: Option<String>,
     /// The quality that the question asks for, as in `how old`.

@@ -36,7 +36,7 @@ impl Reader<'_> {
     }
 
     /// Reads a dimension of text behind `how many`, as in `how many brands do customers rent`: a measure must count its
-    /// different values. Returns the number of items read, or `None` for other names.
+    /// different values. Returns the number of items read, or `None` if no measure does.
     pub(super) fn counted_values(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
         let before = self.items[..at].iter().rev().find(|item| !is_filler(item)).map(|item| &item.kind);
@@ -54,9 +54,17 @@ impl Reader<'_> {
             self.add_value(&name);
             return Some(self.piece(text, format!("measure {name}"), candidates.certainty));
         }
-        let choices = self.names(&found);
-        self.unclear(&counted, format!("no measure counts the different values of `{text}`"), choices);
-        Some(1)
+        self.state.uncounted = Some((counted, text.to_owned()));
+        None
+    }
+
+    /// Asks the caller for a measure if the question asks for a number of different values that no measure counts.
+    pub(super) fn check_counted_values(&mut self) {
+        let Some((counted, text)) = self.state.uncounted.take() else { return };
+        if self.clarifications.is_empty() && !self.draft.values.is_empty() {
+            let message = format!("no measure counts the different values of `{text}`");
+            self.unclear(&counted, message, Vec::new());
+        }
     }
 
     /// Reads a number: of rows, of a dimension, or without a member. Returns the number of items read.

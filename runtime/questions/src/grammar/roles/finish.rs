@@ -38,6 +38,7 @@ impl Reader<'_> {
             && !ranks
             && self.draft.compare.is_none()
             && (self.state.ranges.is_empty() || self.draft.time.is_some());
+        self.check_counted_values();
         // `how many classes` does not ask for their names.
         if let Some(text) =
             self.state.counts.take().filter(|_| self.draft.values.is_empty() && self.clarifications.is_empty())

@@ -7,14 +7,14 @@ use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 
 impl Reader<'_> {
-    /// Reads a dimension of text or time in the singular behind words such as `with a`. Returns the number of items read,
+    /// Reads a dimension of text in the singular behind words such as `with a`. Returns the number of items read,
     /// or `None` for other names.
     pub(super) fn presence(&mut self, at: usize, candidates: &Candidates) -> Option<usize> {
         let is_busy = self.state.groups || self.state.is_which || self.state.sorts || self.state.is_negated;
         if is_busy || self.items[at].is_plural || !self.follows_presence(at) {
             return None;
         }
-        let is_kind = |index: &usize| matches!(self.vocabulary.entry(*index).kind, MemberKind::Text | MemberKind::Time);
+        let is_kind = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
         let is_own = |index: &usize| self.is_of_main_cube(self.vocabulary.entry(*index));
         let own: Vec<usize> = candidates.members.iter().copied().filter(is_own).collect();
         let [only] = own[..] else { return None };

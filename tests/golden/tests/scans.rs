@@ -38,8 +38,8 @@ policies:
   - {name: own, cubes: [customers], row_filter: "{regions.name} = 'EU'", roles: [local]}
 "#;
 
-const TYPES: &str = r#"{"orders.id": integer, "orders.status": text, "orders.is_large": boolean, "orders.revenue": decimal,
-  "orders.paid": decimal, "customers.id": integer, "customers.name": text, "regions.id": integer,
+const TYPES: &str = r#"{"orders.id": integer, "orders.status": text, "orders.is_large": boolean,
+  "orders.revenue": decimal, "orders.paid": decimal, "customers.id": integer, "customers.name": text, "regions.id": integer,
   "regions.name": text}"#;
 
 fn shape(model: &Model, query: &Json, roles: &[&str]) -> StatementShape {

@@ -126,8 +126,8 @@ impl Known {
     }
 }
 
-/// Returns the use of the warehouse by an executed query. The stored size of what it read is an upper bound of the bytes
-/// that the warehouse does not report.
+/// Returns the use of the warehouse by an executed query. The stored size of what it read is an upper bound of the
+/// bytes that the warehouse does not report.
 pub(super) fn usage_of(query: &ExecutedQuery) -> Usage {
     let size = query.size.unwrap_or_default();
     Usage {

@@ -1,12 +1,12 @@
 //! Predicts the bytes, the time and the cost of a query, without running the query.
 //!
 //! In: a query. Out: its bytes, its time and its cost, each with a range and a basis. The time comes from the first of
-//! these that knows it: earlier runs of the same statement, scaled to the length of the range; a model that is fitted to
-//! queries of the warehouse; other queries of the cube. The bytes come from earlier runs if the engine reports them, and
-//! otherwise from the stored sizes of the scanned columns. An unknown number is `None`, never zero. If a pre-aggregation
-//! answers the query, the prediction has numbers with and without it. If policies hide rows or values from a caller,
-//! times come only from the caller's own queries, because times disclose hidden rows, and all numbers are rounded to two
-//! digits. Not here: the cache, whose answers cost nothing.
+//! these that knows it: earlier runs of the same statement, scaled to the length of the range; a model that is fitted
+//! to queries of the warehouse; other queries of the cube. The bytes come from earlier runs if the engine reports them,
+//! and otherwise from the stored sizes of the scanned columns. An unknown number is `None`, never zero. If a
+//! pre-aggregation answers the query, the prediction has numbers with and without it. If policies hide rows or values
+//! from a caller, times come only from the caller's own queries, because times disclose hidden rows, and all numbers
+//! are rounded to two digits. Not here: the cache, whose answers cost nothing.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Scales the times of earlier runs of a statement to the length of another range of time.
 //!
-//! In: seconds and lengths of ranges. Out: the seconds for one length. The time grows with a power of the length: from 0,
-//! if the engine reads all rows for any range, to 1, if the time is proportional to the length. The power is learned if
-//! enough runs had different lengths, and is otherwise 1.
+//! In: seconds and lengths of ranges. Out: the seconds for one length. The time grows with a power of the length: from
+//! 0, if the engine reads all rows for any range, to 1, if the time is proportional to the length. The power is learned
+//! if enough runs had different lengths, and is otherwise 1.
 
 /// The smallest number of runs with a known length from which the power is learned.
 const MIN_RUNS: usize = 5;

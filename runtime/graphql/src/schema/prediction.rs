@@ -42,8 +42,8 @@ pub(crate) struct CostPrediction {
 }
 
 /// The sources of the predicted numbers: `exact`; `upper_bound` if the number can only be smaller; `history` if the
-/// statement ran before; `statistics` if the number comes from other queries or from statistics of the warehouse; `none`
-/// if the number is null.
+/// statement ran before; `statistics` if the number comes from other queries or from statistics of the warehouse;
+/// `none` if the number is null.
 #[derive(SimpleObject)]
 pub(crate) struct PredictionBases {
     scan_bytes: String,

@@ -1,9 +1,10 @@
 //! The bytes that a scan reads in DuckDB.
 //!
-//! In: a statement that selects columns of a relation. Out: the stored bytes of the columns that its plan reads: sums of
-//! column chunks from the metadata of Parquet files, and sums of segments of DuckDB's own tables. Nothing but metadata
-//! is read. Row groups that a range of time excludes do not count. The plan names the columns and the tables, but no files: these are found in the SQL of the scan and of
-//! views. Not here: files of other formats, and tables of other databases, whose sizes are unknown.
+//! In: a statement that selects columns of a relation. Out: the stored bytes of the columns that its plan reads: sums
+//! of column chunks from the metadata of Parquet files, and sums of segments of DuckDB's own tables. Nothing but
+//! metadata is read. Row groups that a range of time excludes do not count. The plan names the columns and the tables,
+//! but no files: these are found in the SQL of the scan and of views. Not here: files of other formats, and tables of
+//! other databases, whose sizes are unknown.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -34,8 +35,8 @@ const OF_FILES: &str = "\
     SELECT split_part(path_in_schema, ', ', 1) AS name, CAST(sum(total_compressed_size) AS BIGINT) AS bytes, \
     CAST(sum(row_group_num_rows) AS BIGINT) AS n FROM parquet_metadata(string_split($1, chr(10))) GROUP BY 1";
 
-/// Like [`OF_FILES`], without the row groups in which all values of a column are outside a range of time. An end that is
-/// null, and values that are no times, leave out nothing.
+/// Like [`OF_FILES`], without the row groups in which all values of a column are outside a range of time. An end that
+/// is null, and values that are no times, leave out nothing.
 const IN_RANGE: &str = "\
     WITH chunks AS (SELECT * FROM parquet_metadata(string_split($1, chr(10)))), \
     skipped AS (SELECT file_name, row_group_id FROM chunks WHERE lower(path_in_schema) = $2 \

@@ -1,8 +1,8 @@
 //! The bytes that a scan reads in PostgreSQL.
 //!
 //! In: a statement that selects columns of a relation. Out: the size of the tables in its plan, because PostgreSQL
-//! stores rows, not columns; an index may let it read less. The numbers of rows come from the statistics of the catalog.
-//! Not here: foreign tables and functions, whose sizes are unknown.
+//! stores rows, not columns; an index may let it read less. The numbers of rows come from the statistics of the
+//! catalog. Not here: foreign tables and functions, whose sizes are unknown.
 
 use arrow::array::AsArray as _;
 use arrow::datatypes::Int64Type;

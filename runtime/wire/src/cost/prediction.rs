@@ -40,8 +40,8 @@ pub struct CostPrediction<'a> {
     pub estimated_seconds: Option<f64>,
     /// The sum of the known parts in `cost_breakdown`. Null without prices, or if no part with a price is known.
     pub estimated_cost: Option<f64>,
-    /// The tenth percentile. A number is null if it is unknown, such as the smallest number of bytes that an upper bound
-    /// allows.
+    /// The tenth percentile. A number is null if it is unknown, such as the smallest number of bytes that an upper
+    /// bound allows.
     pub low: PredictedNumbers,
     /// The ninetieth percentile.
     pub high: PredictedNumbers,
@@ -54,8 +54,8 @@ pub struct CostPrediction<'a> {
 }
 
 /// The sources of the predicted numbers: `exact`; `upper_bound` if the number can only be smaller; `history` if the
-/// statement ran before; `statistics` if the number comes from other queries or from statistics of the warehouse; `none`
-/// if the number is null.
+/// statement ran before; `statistics` if the number comes from other queries or from statistics of the warehouse;
+/// `none` if the number is null.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PredictionBases {
     pub scan_bytes: &'static str,

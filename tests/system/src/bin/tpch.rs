@@ -1,8 +1,8 @@
 //! `cargo xtask tpch`: measures the questions of `tests/load/tpch` in three ways: as hand-written SQL, as Terrane's
 //! SQL, and over HTTP.
 //!
-//! `tpch questions SCALE ROUNDS`, `tpch rollup SCALE ROUNDS` for the pre-aggregation of the project, or
-//! `tpch predictions SCALE QUERIES` for the accuracy of predicted bytes and seconds. The exit code is 1 if the rows of a
+//! `tpch questions SCALE ROUNDS`, `tpch rollup SCALE ROUNDS` for the pre-aggregation of the project, or `tpch
+//! predictions SCALE QUERIES` for the accuracy of predicted bytes and seconds. The exit code is 1 if the rows of a
 //! question differ from those of the hand-written SQL.
 #![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]

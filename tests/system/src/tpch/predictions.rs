@@ -3,8 +3,8 @@
 //! In: the tables of TPC-H as Parquet files, and a number of queries. Out: percentiles of the q-error, which is the
 //! larger of predicted/actual and actual/predicted, and the share of queries within their predicted ninetieth
 //! percentile. Each query is predicted over HTTP before it runs, by a server whose history has only the queries before
-//! it. Actual bytes are those that the server's process read while the query ran; DuckDB's cache of files is off. Actual
-//! seconds are those of the server's own history. Queries are drawn from a fixed seed. Not here: other engines.
+//! it. Actual bytes are those that the server's process read while the query ran; DuckDB's cache of files is off.
+//! Actual seconds are those of the server's own history. Queries are drawn from a fixed seed. Not here: other engines.
 
 use std::fmt;
 use std::fs;

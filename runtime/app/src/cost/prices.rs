@@ -16,7 +16,7 @@ pub struct Prices {
     pub terabyte_of_egress: Option<f64>,
 }
 
-/// What a query uses of a warehouse. An unknown quantity is `None`.
+/// The resources of a warehouse that a query uses. An unknown quantity is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {
     pub seconds: Option<f64>,

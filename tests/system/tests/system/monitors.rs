@@ -374,7 +374,7 @@ fn masked_dimensions_do_not_split_monitors() {
     let error = &refused["error"];
     assert_eq!((status, &error["code"]), (400, &json!("INVALID_QUERY")), "{refused}");
     assert_eq!(error["details"]["field"], "dimensions", "{refused}");
-    assert!(error["message"].as_str().unwrap().contains("`orders.channel`, which is masked"), "{refused}");
+    assert!(error["message"].as_str().unwrap().contains("`orders.channel`"), "{refused}");
     assert_eq!(shop.ask("boss", "POST", MONITORS, Some(&split)).0, 201);
     split["dimensions"] = json!(["region"]);
     assert_eq!(shop.ask("eu", "POST", MONITORS, Some(&split)).0, 201);

@@ -9,7 +9,7 @@ use crate::times;
 
 impl Reader<'_> {
     /// Reads a unit of time behind a number with a unit. It belongs to the unit of the member that the number is compared
-    /// with, and is not a step. If the name of the member has no such word, asks the caller. Returns the number of
+    /// with, and is not a step of time. If the name of the member has no such word, asks the caller. Returns the number of
     /// items read.
     pub(super) fn unit_of_rate(&mut self, at: usize) -> Option<usize> {
         let before = at.checked_sub(1)?;

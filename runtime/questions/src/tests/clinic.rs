@@ -102,7 +102,7 @@ const QUESTIONS: [(&str, &str); 48] = [
     ("patients under 18 by city", "patients.count by patients.city where patients.age lt 18"),
     ("visits over 65", "? visits over 65"),
     ("bills above 200 pounds by payer", "bills.count by bills.payer where bills.amount gt 200"),
-    ("5-star visits", "? 5 star"),
+    ("5-star visits", "visits.count where visits.rating equals 5"),
     ("5-star ratings by clinic", "visits.count by doctors.clinic where visits.rating equals 5"),
     ("visits with a dose stronger than 30 mg", "visits.count where visits.dose_size gt 30"),
     (

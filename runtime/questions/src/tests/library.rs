@@ -115,7 +115,7 @@ const GERMAN: &[(&str, &str)] = &[
     ),
     ("Loans noch nach Genre", "? noch"),
     ("Wie viele Loans kamen in Paris an?", "? kamen … an"),
-    ("Wie viele Loans kamen aus Paris?", "? aus"),
+    ("Wie viele Loans kamen aus Paris?", "loans.count where readers.city equals Paris"),
     ("overdue Loans als Anteil aller Loans nach Genre", "loans.overdue_rate by books.genre"),
     ("Lonas nach Genre", "loans.count by books.genre"),
     (

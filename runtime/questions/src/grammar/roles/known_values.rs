@@ -158,16 +158,17 @@ impl Reader<'_> {
         // `the Oncology department`
         members = narrowed(members, &|member| self.repeats_dimension(behind, member));
         let is_of = |set: &[KnownValue], member: &Arc<str>| set.iter().any(|known| known.member == *member);
-        if let Some(wanted) = self.direction_before(at) {
-            members = narrowed(members, &|member| self.vocabulary.direction(member) == Some(wanted));
-            members = narrowed(members, &|member| self.vocabulary.direction(member).is_none_or(|own| own == wanted));
-        }
-        members = narrowed(members, &|member| self.is_of_named_cube(at, member));
         let is_reached = |member: &Arc<str>| {
             let index = self.vocabulary.index_of(member);
             index.is_none_or(|index| self.is_reached(self.vocabulary.entry(index)))
         };
         members = narrowed(members, &is_reached);
+        // `revenue of customers from Spain`, although orders have a country of origin too.
+        members = narrowed(members, &|member| self.is_of_named_cube(at, member));
+        if let Some(wanted) = self.direction_before(at) {
+            members = narrowed(members, &|member| self.vocabulary.direction(member) == Some(wanted));
+            members = narrowed(members, &|member| self.vocabulary.direction(member).is_none_or(|own| own == wanted));
+        }
         // In `by origin except EWR`, the value belongs to the dimension that is grouped by.
         members = narrowed(members, &|member| self.is_group(member));
         members = narrowed(members, &|member| list.iter().all(|set| is_of(set, member)));

@@ -157,8 +157,7 @@ impl QueryService {
         } = ports;
         let warehouse_name = warehouse.name().into();
         let known_sizes = executions.as_ref().and_then(|log| log.sizes().cloned());
-        let sizes =
-            known_sizes.unwrap_or_else(|| Arc::new(ScanSizes::new(Arc::clone(&warehouse), Arc::clone(&clock))));
+        let sizes = known_sizes.unwrap_or_else(|| Arc::new(ScanSizes::new(Arc::clone(&warehouse), Arc::clone(&clock))));
         let limiter = ConcurrencyLimiter::new(settings.limiter);
         let runner = StatementRunner { warehouse, limiter, clock: Arc::clone(&clock), timeout: settings.timeout };
         let runner = Arc::new(runner);

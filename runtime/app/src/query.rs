@@ -59,7 +59,7 @@ pub use recorder::log_unreadable;
 pub use session::QuerySession;
 
 use crate::catalog::{Catalog, Snapshot};
-use crate::cost::{BudgetLedger, ExecutionLog, GuardrailTable, Guardrails};
+use crate::cost::{BudgetLedger, ExecutionLog, GuardrailTable, Guardrails, ScanSizes};
 use crate::data_versions::DataVersions;
 pub use crate::domain::{QueryKind, RequestContext};
 use crate::governance::zone_name;
@@ -134,6 +134,8 @@ pub struct QueryService {
     executions: Option<Arc<ExecutionLog>>,
     guardrails: Option<Arc<GuardrailTable>>,
     budgets: Option<Arc<BudgetLedger>>,
+    /// The sizes of what statements scan.
+    sizes: Arc<ScanSizes>,
     /// The project's time zone, as hooks see it.
     time_zone: String,
     warehouse_name: Arc<str>,
@@ -154,6 +156,8 @@ impl QueryService {
             budgets,
         } = ports;
         let warehouse_name = warehouse.name().into();
+        let known_sizes = executions.as_ref().and_then(|log| log.sizes().cloned());
+        let sizes = known_sizes.unwrap_or_else(|| Arc::new(ScanSizes::new(Arc::clone(&warehouse), Arc::clone(&clock))));
         let limiter = ConcurrencyLimiter::new(settings.limiter);
         let runner = StatementRunner { warehouse, limiter, clock: Arc::clone(&clock), timeout: settings.timeout };
         let runner = Arc::new(runner);
@@ -186,6 +190,7 @@ impl QueryService {
             executions,
             guardrails,
             budgets,
+            sizes,
             time_zone: zone_name(&settings.timezone),
             settings,
             warehouse_name,

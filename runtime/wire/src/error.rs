@@ -106,7 +106,7 @@ codes! {
         findings: Vec<Finding>
     };
     GuardrailExceeded "GUARDRAIL_EXCEEDED" 403 {
-        guardrail: String, class: String, limit: f64, requested: f64, remaining: f64, cubes: Vec<String>,
+        guardrail: String, class: String, limit: f64, requested: f64, excess: f64, remaining: f64, cubes: Vec<String>,
         members: Vec<String>
     } [suggestion: String];
     NotFound "NOT_FOUND" 404 { field: String, nearest: Vec<String>, known: Vec<String> };

@@ -35,7 +35,7 @@ cubes:
       - {name: id, type: number, sql: id, primary_key: true}
       - {name: name, type: string, sql: name}
 policies:
-  - {name: own, cubes: [customers], row_filter: "{regions.name} = 'EU'", roles: [local]}
+  - {name: own, cubes: [customers], row_filter: "{regions.name} = 'EU'", when: {roles: [local]}}
 "#;
 
 const TYPES: &str = r#"{"orders.id": integer, "orders.status": text, "orders.is_large": boolean,
@@ -137,7 +137,7 @@ cubes:
       - {name: day, type: time, sql: day, timezone: none, primary_time: true}
     measures: [{name: count, type: count}]
 policies:
-  - {name: recent, cubes: [visits], row_filter: "{day} >= '2024-02-01'", roles: [local]}
+  - {name: recent, cubes: [visits], row_filter: "{day} >= '2024-02-01'", when: {roles: [local]}}
 "#;
 
 #[test]

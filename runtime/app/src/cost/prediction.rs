@@ -135,13 +135,13 @@ impl CostPredictor {
             let estimate = budgets.estimate(&planned.query_hash, &owner);
             planned.exceeded.extend(budgets.exceeded(&owner, &guardrails, estimate).await?);
         }
-        let (is_ready, scan, scan_of_rows) = tokio::join!(
-            tokio::time::timeout(TIMEOUT, self.ready()),
+        let (flushed, scan, scan_of_rows) = tokio::join!(
+            tokio::time::timeout(TIMEOUT, self.log.flush()),
             self.scan_size(session.snapshot(), Some(&planned.shape)),
             self.scan_size(session.snapshot(), planned.rows_shape.as_deref()),
         );
-        let is_unready = is_ready.is_err();
-        is_ready.unwrap_or(Ok(()))?;
+        let is_unwritten = flushed.is_err();
+        flushed.unwrap_or(Ok(()))?;
         let predicted = Predicted {
             request,
             query_hash: &planned.query_hash,
@@ -152,7 +152,7 @@ impl CostPredictor {
             has_policies: planned.has_policies,
         };
         let (statement, is_statement_late) = self.statement(&predicted).await?;
-        let mut is_late = is_unready || is_statement_late;
+        let mut is_late = is_unwritten || is_statement_late;
         let without_tables = match (&planned.rows_hash, &planned.rows_shape) {
             (Some(query_hash), Some(shape)) => {
                 let size = plan_size(shape, scan_of_rows, planned.row_bytes);
@@ -164,12 +164,6 @@ impl CostPredictor {
             _ => None,
         };
         Ok(CostPrediction { planned, statement, without_tables, guardrails, prices: self.prices, is_late })
-    }
-
-    /// Writes the queries that wait, and reads the newest queries of the history once.
-    async fn ready(&self) -> Result<(), StoreError> {
-        self.log.learn().await?;
-        self.log.flush().await
     }
 
     async fn scan_size(&self, snapshot: &Snapshot, shape: Option<&StatementShape>) -> Option<ScanSize> {

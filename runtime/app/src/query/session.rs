@@ -332,9 +332,9 @@ impl QuerySession<'_> {
 
     /// Returns the size of what a statement scans; `None` if it is unknown, or if no guardrail and no price needs it.
     pub(super) async fn needed_scan_size(&self, sql: &CompiledSql) -> Option<ScanSize> {
-        let log = self.service.executions.as_ref()?;
-        let is_needed = self.guardrails.max_scan_bytes.is_some() || log.has_price_of_bytes();
-        if is_needed { log.sizes()?.of(&self.snapshot, &sql.shape).await } else { None }
+        let has_price = self.service.executions.as_ref().is_some_and(|log| log.has_price_of_bytes());
+        let is_needed = self.guardrails.max_scan_bytes.is_some() || has_price;
+        if is_needed { self.service.sizes.of(&self.snapshot, &sql.shape).await } else { None }
     }
 
     /// Admits a statement whose plan is allowed: checks its bytes, and reserves its cost in the caller's budgets.

@@ -41,6 +41,7 @@ pub use definitions::{
     RelationDefinition, SegmentDefinition, SourceDefinition, TableDefinition, Wording,
 };
 pub(crate) use definitions::{MAX_ANCESTORS, Recovered};
+pub(crate) use fields::is_invalid_form_of;
 pub use files::{may_read_files, project_may_read_files};
 pub(crate) use jinja::{quote as quote_name, quoted};
 pub use metrics::metric_kind_word;

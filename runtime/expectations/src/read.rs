@@ -13,6 +13,7 @@ use terrane_compiler::diagnostic::{Diagnostic, Span};
 use terrane_compiler::project::yaml::mapping::Mapping;
 use terrane_compiler::project::yaml::{self, Node, NodeValue, Plain};
 use terrane_compiler::project::{SourceFile, SourceTree};
+use terrane_compiler::text::nearest::likely;
 use terrane_wire::caller::request_of;
 
 use crate::compare::RowOrder;
@@ -109,11 +110,17 @@ fn expectation(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Expecta
     let text = |name: &str| mapping.text(name).map(str::to_owned);
     let (name, query) = (text("name"), field("query"));
     let label = label(name.as_deref().unwrap_or_default());
-    let missing = match (&name, query) {
-        (Some(_), Some(_)) => None,
-        (Some(_), None) => Some((format!("{label} has no `query`"), "Add `query: {measures: [...]}`.")),
-        (None, Some(_)) => Some(("a case has no `name`".to_owned(), "Add a `name`.")),
-        (None, None) => Some(("a case needs a `name` and a `query`".to_owned(), "Add both.")),
+    // A misspelt key has been reported as unknown.
+    let is_misspelt = |key: &str| {
+        let mut unknown = mapping.entries().filter(|(entry, _)| !KEYS.contains(&&*entry.text));
+        unknown.any(|(entry, _)| likely(&entry.text, KEYS) == Some(key))
+    };
+    let (has_name, has_query) = (name.is_some() || is_misspelt("name"), query.is_some() || is_misspelt("query"));
+    let missing = match (has_name, has_query) {
+        (true, true) => None,
+        (true, false) => Some((format!("{label} has no `query`"), "Add `query: {measures: [...]}`.")),
+        (false, true) => Some(("a case has no `name`".to_owned(), "Add a `name`.")),
+        (false, false) => Some(("a case needs a `name` and a `query`".to_owned(), "Add both.")),
     };
     diagnostics.extend(missing.map(|(message, hint)| problem(message, hint).at(place.clone())));
     if let Some(ordered) = field("ordered").filter(|node| !is_boolean(node)) {
@@ -212,6 +219,7 @@ mod tests {
     #[test]
     fn problems_have_a_place() {
         let (_, problems) = check("tests:\n  - name: a\n    qurey: {}\n    rows: []\n");
+        assert_eq!(problems.len(), 1, "the query is not reported as missing: {problems:?}");
         assert!(problems[0].starts_with("tests/a.yml:3:5: error[unknown-key]"), "{problems:?}");
         assert!(problems[0].contains("Did you mean `query`"), "{problems:?}");
         let (_, problems) = check("tests:\n  - name: a\n    query: {}\n    rows: []\n    sql: SELECT 1\n");

@@ -6,6 +6,7 @@
 use super::unread::Unread;
 use super::{Cube, CubeId, Member, Model, SqlPart};
 use crate::diagnostic::Code;
+use crate::project::is_invalid_form_of;
 use crate::snippet::grammar::Problem;
 use crate::text::nearest::{in_backticks, suggest};
 
@@ -76,6 +77,10 @@ impl<'m> NameScope<'m> {
     pub(super) fn cube_here(&self, name: &str) -> Option<CubeId> {
         let own = self.own()?;
         if name == "CUBE" || name == self.declared_in || name == &*own.name {
+            return Some(own.id);
+        }
+        // An invalid name of the cube was reported. References may already have the valid name.
+        if is_invalid_form_of(self.declared_in, name) || is_invalid_form_of(&own.name, name) {
             return Some(own.id);
         }
         match self.place {

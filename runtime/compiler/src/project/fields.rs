@@ -424,6 +424,11 @@ pub(super) fn is_snake_case(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
+/// Returns whether `text` is an invalid name whose author most likely meant the name `valid`.
+pub(crate) fn is_invalid_form_of(text: &str, valid: &str) -> bool {
+    !is_snake_case(text) && snake_case(text).is_some_and(|better| better == valid)
+}
+
 pub(super) fn snake_case(text: &str) -> Option<String> {
     let mut better = String::new();
     let mut is_after_small = false;

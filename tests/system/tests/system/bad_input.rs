@@ -58,7 +58,7 @@ fn broken_yaml_hides_no_problem_of_other_files() {
         "metrics:\n  - {name: m, type: simple, expression: c.cuont}\n  - {name: n, type: simple, expression: d.e}\n";
     let project = Scratch::empty().with("service_project.yml", settings).with("cubes/c.yml", cube);
     let project = project.with("cubes/d.yml", "cubes:\n  - {name: d, sql_table: [}\n").with("metrics/m.yml", metrics);
-    let project = project.with("tests/t.yml", "tests:\n  - {name: t, qury: {measures: [c.m]}}\n");
+    let project = project.with("tests/t.yml", "tests:\n  - {name: t, qury: {measures: [c.m]}, rows: []}\n");
     let output = run("check", project.path(), &["--json"]);
     assert_eq!(output.code, Some(1), "{output:?}");
     let json: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();

@@ -6,7 +6,8 @@ use terrane_importers::Format;
 
 use crate::imported::Imported;
 
-/// A file, and the line and the column of its first syntax error, which is the opening bracket or quote if it is not closed.
+/// A file, and the line and the column of its first syntax error: the opening bracket or quote if
+/// it is not closed.
 type Broken = (&'static str, &'static str, (u32, u32));
 
 const CUBE: &[Broken] = &[

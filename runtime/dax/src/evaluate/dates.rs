@@ -11,7 +11,7 @@ use terrane_compiler::model::DimensionId;
 use terrane_compiler::query::Filter;
 use terrane_compiler::types::Operator;
 
-use super::context::{Allowed, FilterContext, Restriction};
+use super::context::{Allowed, FilterContext, Restriction, distinct};
 use super::environment::Environment;
 use super::operators::{to_number, to_text};
 use super::rows::Rows;
@@ -89,6 +89,48 @@ impl<'q> Evaluator<'q> {
         Ok(rows_of(table, found))
     }
 
+    /// Converts a table of dates that is the same for all rows to a condition, so that queries under it have its bounds on
+    /// time. Returns `None` if the dates may depend on the current row.
+    pub(super) fn condition_of_dates(
+        &self,
+        table: &'q Table,
+        environment: &Environment,
+    ) -> Result<Option<Restriction>> {
+        let TableKind::Dates { function, column, arguments, .. } = &table.kind else { return Ok(None) };
+        let (column, place) = (*column, table.place);
+        if self.access.mask(column).is_some() {
+            return Ok(None);
+        }
+        if function.operation == Operation::DatesBetween && self.is_fixed(arguments, environment) {
+            let (start, end) = self.ends(arguments, environment)?;
+            if let Some(range) = self.range(column, start, end, place)?.first() {
+                return Ok(Some((**range).clone()));
+            }
+        }
+        if environment.has_rows() || !environment.context.pins.is_empty() {
+            return Ok(None);
+        }
+        let rows = self.dates(table, environment)?;
+        let dates = distinct(rows.rows.iter().map(|row| row.to_vec()).collect());
+        let filter = self.one_of(&[column], &dates, place)?;
+        Ok(Some(Restriction::of_columns(vec![column], Allowed::Condition(filter))))
+    }
+
+    /// Returns the ends of a range of DATESBETWEEN.
+    fn ends(
+        &self,
+        arguments: &'q [Option<Scalar>],
+        environment: &Environment,
+    ) -> Result<(Option<DateTime>, Option<DateTime>)> {
+        let bound = |argument: Option<&'q Option<Scalar>>| -> Result<Option<DateTime>> {
+            let Some(Some(scalar)) = argument else { return Ok(None) };
+            let value = self.scalar(scalar, environment)?;
+            Ok(if value.is_blank() { None } else { value.moment() })
+        };
+        let (start, end) = (bound(arguments.first()), bound(arguments.get(1)));
+        Ok((start?, end?))
+    }
+
     /// Returns the dates of a column in a range. If the range is the same for all rows, only its dates are read, so that
     /// the query has the same bounds on time.
     fn dates_between(
@@ -98,13 +140,7 @@ impl<'q> Evaluator<'q> {
         environment: &Environment,
         place: Place,
     ) -> Result<Vec<DateTime>> {
-        let bound = |argument: Option<&'q Option<Scalar>>| -> Result<Option<DateTime>> {
-            let Some(Some(scalar)) = argument else { return Ok(None) };
-            let value = self.scalar(scalar, environment)?;
-            Ok(if value.is_blank() { None } else { value.moment() })
-        };
-        let (start, end) = (bound(arguments.first()), bound(arguments.get(1)));
-        let (start, end) = (start?, end?);
+        let (start, end) = self.ends(arguments, environment)?;
         let is_read_in_range = self.is_fixed(arguments, environment) && self.access.mask(column).is_none();
         let filters = if is_read_in_range { self.range(column, start, end, place)? } else { Vec::new() };
         let all = self.moments(column, &FilterContext::new(self.filter_list(filters)), place)?;

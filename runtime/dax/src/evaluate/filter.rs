@@ -64,6 +64,9 @@ impl<'q> Evaluator<'q> {
     /// side.
     fn with_row(&self, context: &FilterContext, frame: &Frame, place: Place) -> Result<FilterContext> {
         let own = self.pins_of_row(frame, place)?;
+        if self.is_group(frame, &own, context) {
+            return Ok(context.clone());
+        }
         let tables = frame.table.expansion.iter().filter(|one| one.is_whole).map(|one| one.table);
         let unseen: Vec<CubeId> = tables.filter(|table| !self.is_seen(&frame.table, *table, context)).collect();
         self.refuse_unknown_row(&unseen, context, place)?;
@@ -78,6 +81,15 @@ impl<'q> Evaluator<'q> {
         let outer = inner.pins.iter().filter(|pin| !is_of_key(pin.column));
         inner.pins = outer.chain(&own).cloned().collect();
         Ok(inner)
+    }
+
+    /// Returns whether a row is a group of SUMMARIZE under the filters of the group. The rows of the summarized table
+    /// are one of these filters, and have the values of the group, so the row replaces none of them.
+    fn is_group(&self, frame: &Frame, own: &[Pin], context: &FilterContext) -> bool {
+        let Some(seen) = frame.table.seen.as_ref().filter(|_| frame.table.expansion.is_empty()) else { return false };
+        seen.filters.id == context.filters.id
+            && seen.relationships == context.relationships
+            && own.iter().all(|pin| context.pins.contains(pin))
     }
 
     /// Returns the pins that stand for a row. If the caller sees the unmasked key of the table, only the key has pins,
@@ -530,6 +542,9 @@ impl<'q> Evaluator<'q> {
             let width = columns.len();
             let allowed = Allowed::Rows(distinct(rows.rows.iter().map(|row| row[..width].to_vec()).collect()));
             let restriction = Restriction::of_columns(columns.clone(), allowed);
+            return Ok(NewFilter { restriction, replaced: Replaced::Columns, place });
+        }
+        if let Some(restriction) = self.condition_of_dates(table, environment)? {
             return Ok(NewFilter { restriction, replaced: Replaced::Columns, place });
         }
         if let Some((restriction, replaced)) = self.condition_of_table(table, environment, surroundings, place)? {

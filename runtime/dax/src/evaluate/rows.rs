@@ -30,7 +30,8 @@ pub(super) struct Rows {
     pub rows_of: Option<CubeId>,
     /// The tables of the model whose rows, or blank row, the rows contain.
     pub expansion: Rc<[Expansion]>,
-    /// The filters under which the rows were selected, if the rows are rows of a table of the model.
+    /// The filters under which the rows were selected, if the rows are rows of a table of the model. For the groups of
+    /// SUMMARIZE, the filters of the groups, if the rows of the summarized table are one of them.
     pub seen: Option<FilterContext>,
     pub rows: Vec<Rc<[Datum]>>,
     /// The memory that was counted for the rows.

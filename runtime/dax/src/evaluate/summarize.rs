@@ -102,13 +102,18 @@ impl<'q> Evaluator<'q> {
             }
             _ => self.groups_of(of, groups, !values.is_empty(), environment)?,
         };
-        let base = match of.kind {
-            _ if values.is_empty() => environment.context.clone(),
-            TableKind::Model(cube) if self.has_no_other_rows(cube, values, environment) => environment.context.clone(),
-            _ => self.context_of_rows(of, values, environment)?,
+        let has_row_filter = match of.kind {
+            _ if values.is_empty() => false,
+            TableKind::Model(cube) => !self.has_no_other_rows(cube, values, environment),
+            _ => true,
+        };
+        let base = match has_row_filter {
+            true => self.context_of_rows(of, values, environment)?,
+            false => environment.context.clone(),
         };
         let columns = table.columns[..groups.len()].to_vec().into();
-        let grouped = Rc::new(Rows::new(&columns, combinations.into_iter().map(Rc::from).collect()));
+        let grouped = Rows::new(&columns, combinations.into_iter().map(Rc::from).collect());
+        let grouped = Rc::new(Rows { seen: has_row_filter.then(|| base.clone()), ..grouped });
         let rows = grouped.rows.iter().map(|row| {
             let inner = environment.with_context(pinned(&base, groups, row));
             let inner = inner.in_row(context, &grouped, row);

@@ -5,13 +5,15 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde::de::IgnoredAny;
 use serde_json::json;
 use terrane_app::governance::{ImportError, ImportMode, ImportSummary, RecordSet};
 
 use super::records::{RecordsProblem, records_from_yaml};
 use super::request::each;
+use crate::body::check_names;
 use crate::error::{Code, ErrorBody};
-use crate::fields::FieldError;
+use crate::fields::{FieldError, Path};
 use crate::parameters::boolean;
 
 /// The largest number of problems in an answer.
@@ -70,13 +72,16 @@ pub fn import_mode_from_parameters(query: &str) -> Result<ImportMode, FieldError
     Ok(mode)
 }
 
-/// Reads a body with the YAML of an export. JSON is a subset of YAML.
+/// Reads a body with the YAML of an export. JSON is a subset of YAML; a repeated key in it is refused as in all routes.
 ///
 /// # Errors
 /// Returns the problems of the body.
 pub fn records_from_body(body: &[u8]) -> Result<RecordSet, Box<ErrorBody>> {
     let no_text = |_| Box::new(ErrorBody::new(Code::InvalidQuery, "the body is not UTF-8"));
     let text = std::str::from_utf8(body).map_err(no_text)?;
+    if serde_json::from_str::<IgnoredAny>(text).is_ok() {
+        check_names(body, &Path::ROOT).map_err(|error| Box::new(ErrorBody::from(error)))?;
+    }
     records_from_yaml(text).map_err(|problems| Box::new(invalid(&problems)))
 }
 

@@ -10,7 +10,7 @@ use crate::imported::Imported;
 type Broken = (&'static str, &'static str, (u32, u32));
 
 const CUBE: &[Broken] = &[
-    ("a.yml", "cubes:\n  - name: a\n    sql_table: [x\n", (4, 1)),
+    ("a.yml", "cubes:\n  - name: a\n    sql_table: [x\n", (3, 16)),
     ("b.js", "cube('b', {\n  sql_table: `b`,\n  joins { }\n});\n", (3, 9)),
     ("c/c.yml", "cubes:\n  {% for x in y %}\n  - name: c\n", (2, 3)),
 ];

@@ -1,8 +1,9 @@
 //! Adds placeholders for cubes that could not be read.
 //!
 //! In: all definitions of a project. Out: the same definitions, with a cube for each name that a join or `extends` uses
-//! and that a file that could not be parsed, or an entry that could not be read, may define. The definitions are only
-//! checked: the SQL of such a join, and the members of a cube that extends such a cube, may have mistakes of their own.
+//! and that a file that could not be parsed may define. The definitions are only checked: the SQL of such a join, and
+//! the members of a cube that extends such a cube, may have mistakes of their own. Not here: names of entries in
+//! readable files. A cube with an invalid name is checked under that name, and its SQL uses the name that is meant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ pub(super) fn find(definitions: &Definitions) -> Vec<Text> {
     let mut known: BTreeSet<&Arc<str>> = cubes.iter().map(|cube| &cube.name.value).chain(aliases).collect();
     let targets = joins().map(|join| join.cube.as_ref().unwrap_or(&join.name));
     let names = targets.chain(cubes.iter().filter_map(|cube| cube.extends.as_ref()));
-    names.filter(|name| definitions.unread.contains(&name.value) && known.insert(&name.value)).cloned().collect()
+    let is_of_file = |name: &Arc<str>| definitions.unread.contains(name) && !definitions.unread_members.contains(name);
+    names.filter(|name| is_of_file(&name.value) && known.insert(&name.value)).cloned().collect()
 }
 
 /// Adds a cube without members for each name.

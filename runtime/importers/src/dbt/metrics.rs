@@ -108,12 +108,13 @@ fn report_differences(metric: &Metric, findings: &mut Vec<Diagnostic>) {
         }
         PeriodValue::Last => {}
     }
-    // dbt counts the window back from the last day, and the project from the end of that day. If the month to which it
-    // is counted back is shorter, one of the windows begins a day earlier.
+    // dbt counts the window back from the last day, and the project from the end of that day. At the end of a month of
+    // another length, the windows begin on different days: up to February 28, dbt counts from January 29, and the
+    // project from February 1.
     if let Accumulation::Window(WindowLength::Units { unit, .. }) = accumulation
         && unit >= Granularity::Month
     {
-        differences.push("may include one more day if its window is counted back to a shorter month");
+        differences.push("may begin its window up to three days earlier or later at the end of a month");
     }
     let what = format!("{what} {}", differences.join("; it "));
     findings.push(changed(metric.span.clone(), what, "Query it by day if another value is needed."));

@@ -44,6 +44,8 @@ pub struct Scan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScannedRange {
     pub column: ColumnName,
+    /// The index of the column in the columns of the scan. In the printed scan the column is named `c` and this number.
+    pub place: usize,
     pub low: Option<i64>,
     pub high: Option<i64>,
 }
@@ -74,9 +76,18 @@ pub(crate) fn shape_of(lowered: &Lowered<'_>, secured: &SecuredPlan<'_>) -> Stat
         // A range that could come from a policy would disclose how many rows the policy hides.
         let is_open = matches!(scan.relation, ScannedRelation::Cube(id) if secured.protection().rows(id).is_none());
         scan.range = scan.range.take().filter(|_| is_open);
-        if let ScannedColumns::Named(columns) = &mut scan.columns {
-            columns.sort_by(|one, other| (&one.text, one.quoted).cmp(&(&other.text, other.quoted)));
-        }
+        let columns = match &mut scan.columns {
+            ScannedColumns::Named(columns) => columns,
+            ScannedColumns::All => {
+                scan.range = None;
+                continue;
+            }
+        };
+        columns.sort_by(|one, other| (&one.text, one.quoted).cmp(&(&other.text, other.quoted)));
+        scan.range = scan.range.take().and_then(|range| {
+            let place = columns.iter().position(|column| *column == range.column)?;
+            Some(ScannedRange { place, ..range })
+        });
     }
     let joins = plan.facts.iter().map(|fact| fact.tree.joins.len() + fact.semi_joins.len()).sum();
     StatementShape {
@@ -236,7 +247,7 @@ impl<'a> Walk<'a> {
         };
         let [SqlExpr::Column { alias, name }, SqlExpr::Param(value)] = &args[..] else { return };
         let (Some(scan), Some(bound)) = (self.scan_of(alias), micros(value)) else { return };
-        let new = || ScannedRange { column: (*name).clone(), low: None, high: None };
+        let new = || ScannedRange { column: (*name).clone(), place: 0, low: None, high: None };
         let range = self.shape.scans[scan].range.get_or_insert_with(new);
         if range.column != **name {
             return;

@@ -112,7 +112,13 @@ pub(super) async fn scan_size(
     };
     let Some(leaves) = leaves(&plan) else { return Ok(None) };
     let files = match leaves.iter().any(|leaf| leaf.source == LeafSource::Parquet) {
-        true => files_of(pool, scan, range.filter(|range| passes_columns(&plan, &leaves, range))).await?,
+        true => {
+            let range = match range {
+                Some(range) if leaves.len() == 1 && is_column_of_files(pool, scan, range).await? => Some(range),
+                _ => None,
+            };
+            files_of(pool, scan, range).await?
+        }
         false => Vec::new(),
     };
     let mut total = ScanSize { bytes: 0, rows: Some(0), basis: SizeBasis::Exact };
@@ -160,10 +166,16 @@ async fn files_of(
     Ok(files)
 }
 
-/// Returns whether a plan passes a column of files on unchanged and under its name.
-fn passes_columns(plan: &Json, leaves: &[Leaf], range: &ScannedRange) -> bool {
+/// Returns whether the column of a range is a column of Parquet files, unchanged and under the same name: a statement
+/// that selects only this column from the scan is then a scan of the files without a further operator.
+async fn is_column_of_files(pool: &Arc<Pool>, scan: &str, range: &ScannedRange) -> Result<bool, WarehouseError> {
+    let explain = format!("{EXPLAIN}SELECT c{} FROM ({scan}) AS probed", range.place);
+    let Some(plan) = known(run(pool, Statement::plain(&explain)).await)?.as_ref().and_then(plan_of) else {
+        return Ok(false);
+    };
     let is_scan = PARQUET.contains(&plan[0]["name"].as_str().unwrap_or_default().trim());
-    is_scan && leaves.iter().all(|leaf| leaf.columns.contains(&range.column.text.to_lowercase()))
+    let column = BTreeSet::from([range.column.text.to_lowercase()]);
+    Ok(is_scan && leaves(&plan).is_some_and(|leaves| leaves.iter().all(|leaf| leaf.columns == column)))
 }
 
 /// Returns the columns of the row groups that may have values in a range.

@@ -328,7 +328,7 @@ export interface components {
             cube: string;
             /** @description Null if the rows of the cube are read. */
             served_by: components["schemas"]["ServedBy"] | null;
-            /** @description The pre-aggregations that do not serve it, the nearest first. */
+            /** @description The pre-aggregations that do not serve it. Those that meet the most conditions come first. */
             misses: components["schemas"]["PreAggregationMiss"][];
         };
         /** @description The tables that are read instead of a cube's rows. */

@@ -88,7 +88,7 @@ fn joins_and_filters_narrow_scans() {
         ]
     );
     let filtered = json!({"measures": ["orders.count"],
-        "filters": [{"member": "orders.status", "operator": "equals", "values": ["paid"]}]});
+        "filters": [{"member": "orders.status", "operator": "equals", "value": "paid"}]});
     assert_eq!(scans(&model, &filtered, &[]), ["SELECT scanned.status AS c0 FROM raw.orders AS scanned *"]);
     assert_eq!(shape(&model, &query, &[]).joins, 1);
 }

@@ -80,7 +80,7 @@ fn detectors_have_the_documented_sensitivities() {
             (detector["kind"].as_str().unwrap().to_owned(), detector["default_sensitivity"].as_f64().unwrap())
         })
         .collect();
-    let shown = table(DETECTORS, "### How a point is evaluated");
+    let shown = table(DETECTORS, "### Evaluation of a point");
     let shown = shown.iter().map(|row| (names(&row[0])[0].clone(), row[3].parse().unwrap())).collect();
     assert_eq!(found, shown);
 }

@@ -128,8 +128,8 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Covers the columns of a masked or denied dimension. If one rule allows aggregates and another does not,
-    /// aggregates are not allowed.
+    /// Records that the columns of a masked or denied dimension are hidden, and whether measures may still aggregate
+    /// them. If one rule allows aggregates and another does not, aggregates are not allowed.
     fn cover(&mut self, id: DimensionId, allow_aggregate: bool) {
         let model = self.model;
         let mut columns = Vec::new();

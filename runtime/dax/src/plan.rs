@@ -56,7 +56,7 @@ pub struct Top {
     pub order: Vec<OrderKey>,
 }
 
-/// A key of an order. BLANK comes before every string, and among numbers it comes where 0 does.
+/// A sort key. BLANK sorts before every string, and among numbers it sorts like 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderKey {
     /// An index of [`SemanticPlan::columns`].

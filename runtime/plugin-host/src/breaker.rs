@@ -1,11 +1,11 @@
 //! A circuit breaker for one function of a plugin.
 //!
 //! In: the outcome of each call, and the time. Out: whether the next call may run. Five faults within a minute open the
-//! breaker for a second. Faults in at least a fifth of the calls open it too, if there were at least 20 calls. Then one
-//! call is permitted as a probe, and each failed probe doubles the wait, up to a minute. Three openings within ten
+//! breaker for a second. Faults in at least a fifth of the calls open it too, if there were at least 20 calls. After
+//! the wait one call is permitted as a probe, and each failed probe doubles the wait, up to a minute. Three openings within ten
 //! minutes quarantine the plugin until an operator resets it. Openings by timeouts alone do not count towards the
 //! quarantine, because the machine may be busy. Failed probes do not count either: if only some calls make a guest
-//! fail, the guest recovers after those calls end. Not here: clocks, the callers that share a breaker (`callers`), and
+//! fail, the guest works again once such calls stop. Not here: clocks, the callers that share a breaker (`callers`), and
 //! the definition of a fault (`health`).
 
 use std::collections::VecDeque;

@@ -37,7 +37,7 @@ pub(crate) fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '\u{2019}')
 }
 
-/// Returns whether a word is a word of a value with a typing mistake.
+/// Returns whether `word` is a misspelling of a word in `value`.
 pub(crate) fn is_misspelled(word: &str, value: &str) -> bool {
     let word = spelled(word);
     let is_word = word.chars().count() >= MIN_FUZZY_CHARS && word.chars().all(char::is_alphabetic);

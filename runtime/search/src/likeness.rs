@@ -74,7 +74,7 @@ impl TypedWord {
         self.is_open || self.text.chars().count() >= MIN_PREFIX_CHARS
     }
 
-    /// Returns whether both words begin with the same character, which is never mistyped.
+    /// Returns whether both words begin with the same character. The first character is assumed to be typed correctly.
     pub(crate) fn has_first_char_of(&self, word: &str) -> bool {
         has_same_start(&self.text, word)
     }

@@ -2,7 +2,7 @@
 //!
 //! In: the files under `migrations/`, which are part of the program. Out: sqlx's [`Migrator`]. Both engines have the
 //! same versions, so that a dump of one engine can be restored into the other. Not here: sqlx's macro `migrate!`, which
-//! reads the folder itself, and for that compiles all of sqlx a second time for the host.
+//! reads the folder itself, but compiles all of sqlx a second time, for the machine that builds.
 
 use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{Migration, MigrationType, Migrator};

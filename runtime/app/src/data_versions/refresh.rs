@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::ports::clock::Clock;
 use crate::ports::warehouse::{RefusalCause, ResultSet, Statement, Warehouse, WarehouseError, WarehouseErrorKind};
 
-/// The interval of a query without `every`.
+/// The interval of a refresh query whose definition has no `every`.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
 /// The time for which a failure is returned without another statement.
 const FAILURE_INTERVAL: Duration = Duration::from_secs(1);

@@ -25,7 +25,7 @@ use crate::ports::detectors::DetectorKind;
 use crate::ports::monitors::{Monitor, MonitorDefinition, MonitorRound, RunOutcome, ScoredStep};
 use crate::query::QuerySession;
 
-/// The range in the statement whose digest identifies a caller's view. It is arbitrary, but must stay the same.
+/// The range of dates in a statement whose digest identifies a caller's view. It is arbitrary, but must stay the same.
 const VIEW_RANGE: [&str; 2] = ["2000-01-01", "2000-01-02"];
 
 /// The message of a round whose expected step has no data yet.

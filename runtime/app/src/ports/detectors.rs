@@ -174,8 +174,8 @@ pub enum DetectorError {
     #[error("{fault}")]
     Fault {
         fault: ComponentFault,
-        /// The series of the failed call, by their indexes in the batches; empty if the fault belongs to none. Earlier
-        /// calls may have used up the limits.
+        /// The series of the failed call, by their indexes in the batches; empty if the fault belongs to none. If
+        /// the fault is an exceeded limit, these series are not necessarily the cause, because earlier calls share it.
         series: Range<usize>,
     },
 }

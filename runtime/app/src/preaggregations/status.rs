@@ -109,7 +109,7 @@ impl Preaggregations {
     }
 
     /// Returns whether a caller may see the tables of a rollup. Their number and ranges describe all rows of the cube,
-    /// so neither policies nor hooks may hide rows or times of the cube from the caller.
+    /// so the result is true only if neither policies nor hooks hide rows or times of the cube from the caller.
     pub(super) fn sees_tables(&self, rollup: &RollupOf<'_>, request: &RequestContext) -> bool {
         if request.surface == Surface::Internal {
             return true;

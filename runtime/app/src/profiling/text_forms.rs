@@ -34,7 +34,8 @@ pub(super) fn note(column: &str, values: &[(Value, u64)]) -> Option<String> {
     ))
 }
 
-/// Returns the form that matches most strings, with these strings. Of several forms, the first one is taken.
+/// Returns the form that matches the largest number of strings, with these strings. If several forms match equally
+/// many, returns the first of them.
 fn most_frequent<'t>(texts: &[&'t str]) -> Option<(&'static TextForm, Vec<&'t str>)> {
     let mut matching: Vec<Vec<&str>> = vec![Vec::new(); all().len()];
     for text in texts {

@@ -265,8 +265,8 @@ impl Prepared<'_> {
         self.rows_only.as_deref().unwrap_or(&self.session.environment)
     }
 
-    /// Returns whether the query can be answered from rows after its statement failed. This is the case if the
-    /// warehouse refused a statement that reads a pre-aggregation, because its table may be gone.
+    /// Returns whether the query can be answered from the rows of its cubes after its statement failed. This is the case
+    /// if the warehouse refused a statement that reads a pre-aggregation, because its table may be gone.
     fn may_read_rows(&self, error: &QueryRunError) -> bool {
         let is_refused = matches!(error, QueryRunError::Warehouse(error) if error.kind == WarehouseErrorKind::Refused);
         is_refused

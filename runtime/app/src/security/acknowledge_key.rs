@@ -3,7 +3,7 @@
 //! In: the id of an alert and the time of a message. Out: a token with an expiry, signed by a key of this server. The
 //! token acknowledges this one alert and nothing else. It contains a mark of the monitor's owner, so it becomes invalid
 //! when the owner loses the right to see the alert. Nothing is stored, so any replica with the same key accepts it. Not
-//! here: the move of the alert (`monitors`).
+//! here: the change of the alert's state (`monitors`).
 
 use std::sync::Arc;
 

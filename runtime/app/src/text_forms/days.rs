@@ -169,7 +169,7 @@ macro_rules! name_and_day {
     };
 }
 
-/// A time of day behind a day.
+/// A time of day after a day.
 macro_rules! time {
     () => {
         "[ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?"

@@ -30,7 +30,7 @@ use crate::report::plural;
 use crate::wiring::{self, WarehouseUse};
 use contents::Contents;
 
-/// The largest number of cubes with profiles and anomalies if the arguments name no cubes.
+/// The largest number of cubes for which the page shows profiles and anomalies if the arguments name no cubes.
 const MAX_CUBES: usize = 30;
 
 #[derive(Debug, clap::Args)]

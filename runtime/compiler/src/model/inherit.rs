@@ -50,8 +50,9 @@ pub(super) struct Merged<'d> {
     pub(super) segments: Vec<Inherited<'d, SegmentDefinition>>,
 }
 
-/// Merges all cubes. Also returns the names of cubes that cannot be used and have been reported. If missing relations
-/// are substituted, a cube that extends an unknown cube is merged without it, so that its own members are checked.
+/// Merges all cubes. Also returns the names of cubes that cannot be used and have been reported. With
+/// [`WithoutRelation::Substituted`], a cube that extends an unknown cube is merged without that parent, so that its own
+/// members are checked.
 pub(super) fn merge<'d>(
     definitions: &'d Definitions,
     without_relation: WithoutRelation,

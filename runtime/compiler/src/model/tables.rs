@@ -101,7 +101,8 @@ impl Tables {
 pub(super) struct Readers<'t> {
     tables: &'t [Tables],
     by_name: HashMap<&'t str, Vec<CubeId>>,
-    /// The cubes that may read any table, or files of a pattern or a folder.
+    /// The cubes for which no single table name is known: they could read any table, files that match a pattern, or the
+    /// files of a folder.
     of_any_name: Vec<CubeId>,
 }
 

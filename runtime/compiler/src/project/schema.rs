@@ -24,7 +24,7 @@ pub enum FileKind {
     Cubes,
     Metrics,
     Policies,
-    /// Any of the four lists, alone or together, as a YAML file may contain them.
+    /// Any of the lists of sources, cubes, metrics and policies, or several of them, as a YAML file may contain them.
     Definitions,
 }
 

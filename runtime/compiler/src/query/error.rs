@@ -161,7 +161,7 @@ pub enum QueryError {
         what: Arc<str>,
         target: Arc<str>,
         reachable: Vec<Arc<str>>,
-        /// The joins that lead from the target's cube to the cube of the value.
+        /// The joins that lead from the cube of `target` to the cube of `what`, which cannot be followed.
         reversed: Option<JoinDirection>,
     },
     #[error(

@@ -421,7 +421,7 @@ impl Comparable {
     }
 }
 
-/// Returns the operators that a type allows, in the order of the interface's table.
+/// Returns the operators that a type allows, in the order of the documented table of operators.
 fn valid_operators(comparable: Comparable) -> &'static [Operator] {
     use Operator::*;
     match comparable {

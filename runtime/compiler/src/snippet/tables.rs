@@ -113,7 +113,8 @@ impl Names {
         }
     }
 
-    /// Adds the tables, files and queries of a call in which every argument counts.
+    /// Adds the tables, files and queries of a call that can be read only with all of its arguments, such as a file and a
+    /// table in it.
     fn texts(&mut self, reads: Reads, args: &[FunctionArg]) {
         let texts: Option<Vec<Vec<String>>> = texts(args).into_iter().collect();
         let texts = texts.unwrap_or_default().concat();

@@ -173,9 +173,9 @@ pub struct RawProfile {
 #[derive(Debug, Clone)]
 pub struct TimeTemplates {
     pub trunc: Template,
-    /// The template that truncates to an hour or less outside UTC: `{0}` is an instant and `{1}` the same time as local
-    /// time; the result is the start of the local bucket as an instant. `None` if truncating the instant has the same
-    /// result.
+    /// The template that truncates to an hour or a shorter granularity if the query's time zone is not UTC: `{0}` is an
+    /// instant and `{1}` the same time as local time; the result is the start of the local bucket as an instant. `None`
+    /// if truncating the instant has the same result.
     pub trunc_instant: Option<Template>,
     pub add: Template,
     pub diff: Template,

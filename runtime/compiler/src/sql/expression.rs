@@ -296,7 +296,7 @@ impl<'a> Expressions<'a> {
         self.bucket(step, granularity, kind, ty, instants).cast(self.bucket_type(granularity, dimension))
     }
 
-    /// Returns a known step, given in microseconds.
+    /// Returns a literal for the step that starts at `micros`.
     pub(super) fn step(&self, micros: i64, ty: LogicalType) -> SqlExpr<'a> {
         SqlExpr::Value(micros_as(micros, ty)).cast(ty)
     }

@@ -1,6 +1,6 @@
 //! Converts a check's conditions to filters over the cube's own dimensions.
 //!
-//! In: an untrusted arena, and the columns that were offered to the guest. Out: one filter per root, with the operators
+//! In: the guest's conditions as one flat list of nodes (an arena), which is untrusted, and the columns that were offered to the guest. Out: one filter per root, with the operators
 //! of row filters: `and`, `or` and `not` over tests of one column against literals. The compiler checks the type of
 //! each literal against its column, as it does for a query. Not here: the rules of arenas (`wire::arena`), and SQL.
 

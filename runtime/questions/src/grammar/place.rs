@@ -342,7 +342,7 @@ impl Place<'_> {
     }
 }
 
-/// Returns whether a number follows a phrase.
+/// Returns whether a phrase of this meaning takes a number, such as `more than`.
 pub(super) fn compares(meaning: Meaning) -> bool {
     use Meaning::{After, AtLeast, AtMost, Before, Between, Bottom, Less, More, Top};
     matches!(meaning, More | AtLeast | Less | AtMost | Between | Before | After | Top | Bottom)

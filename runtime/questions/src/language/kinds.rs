@@ -180,7 +180,8 @@ pub(crate) enum WordList {
     Presence,
     /// Verbs for events that often have a time dimension of their own, such as `shipped`.
     DatedVerbs,
-    /// Words that describe rows behind `is`, such as `full`, and those that do so only at the end, such as `on`.
+    /// Words that describe rows when they follow `is`, such as `full`, and words that do so only at the end of a
+    /// question, such as `on`.
     Predicates,
     Prepositions,
     /// Words for an owner, such as `their`.

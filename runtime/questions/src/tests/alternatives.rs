@@ -171,7 +171,8 @@ const EVENTS: &[(&str, &str)] = &[
         "tickets urgent or with an error code",
         "tickets.count where tickets.is_urgent equals true or tickets.error_code set ",
     ),
-    ("how many makers do clients from Spain have", "? how many"),
+    ("how many makers do clients have", "? how many"),
+    ("how many makers do clients from Spain have", "? Spain"),
     ("40 euro tickets", "? 40 euro"),
     // The things of the rows that meet the conditions.
     ("how many clients bought from Acme", "tickets.clients_served where products.maker equals Acme"),

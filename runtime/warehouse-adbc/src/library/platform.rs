@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// The number of bytes that contain the fields of every format.
+/// The number of bytes at the start of a library that contain all fields read here, in every format.
 pub(super) const HEADER_BYTES: u64 = 4_096;
 
 const X86_64: &str = "x86_64";

@@ -101,7 +101,7 @@ impl From<HistoryError> for ErrorBody {
 }
 
 impl ErrorBody {
-    /// Reports the error of a question in words.
+    /// Reports the error of a natural-language question.
     pub fn from_question(error: AskError, scopes: Scopes) -> Self {
         let message = error.to_string();
         match error {

@@ -65,8 +65,9 @@ impl Reader<'_> {
         is_time && self.items[at + 1..].iter().all(is_filler)
     }
 
-    /// Asks the caller for the time dimension of an event that none of several names, as in `orders shipped in March`
-    /// if only the dates of the order and of the delivery are known. Returns the number of items read.
+    /// Asks the caller to choose one of several time dimensions if none of them has the name of the event, as in
+    /// `orders shipped in March` if only the dates of the order and of the delivery are known. Returns the number of
+    /// items read.
     pub(super) fn unclear_event(&mut self, at: usize, text: &str) -> Option<usize> {
         let is_event = self.language.has(WordList::DatedVerbs, &text.to_lowercase());
         let next = self.items.get(at + 1).map(|item| &item.kind);

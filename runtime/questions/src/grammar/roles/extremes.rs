@@ -10,7 +10,7 @@ use crate::draft::{Aggregation, DraftOrder};
 use crate::language::{Meaning, Superlative};
 use crate::members::{MemberEntry, MemberKind};
 
-/// The certainty of an average that replaces a measure whose name ranks, such as `worst delay`.
+/// The certainty if an average replaces a measure whose name contains a superlative, such as `worst delay`.
 const CERTAINTY_OF_AVERAGE: f64 = 0.9;
 
 impl Reader<'_> {

@@ -157,8 +157,8 @@ impl Reader<'_> {
         Some(self.piece(text, format!("measure {name}"), candidates.certainty))
     }
 
-    /// Reads a word before a time that names the time dimension, as in `signed up in 2024` for `signup date`. Returns
-    /// the number of items read, or `None` if no time follows or no dimension is named.
+    /// Reads a word that names the time dimension and stands before a time, as in `signed up in 2024` for `signup
+    /// date`. Returns the number of items read, or `None` if no time follows or no dimension is named.
     pub(super) fn named_time(&mut self, at: usize, text: &str) -> Option<usize> {
         // `signed up in 2024`
         let is_particle = |item: &&super::Item| self.language.has(WordList::Particles, &item.text.to_lowercase());

@@ -262,7 +262,8 @@ impl Reader<'_> {
         found
     }
 
-    /// Returns whether a measure is in a unit of time and has no quality of an adjective in its name.
+    /// Returns whether a measure has a unit of time, and its name contains none of the qualities that the superlative
+    /// is about, such as `price` for `cheapest`.
     fn is_only_time(&self, index: usize, superlative: &Superlative) -> bool {
         let roots = self.vocabulary.roots(index);
         let has_quality = superlative.qualities.iter().any(|quality| roots.contains(&self.language.root(quality)));

@@ -16,7 +16,7 @@ use terrane_app::ports::store::StoreError;
 use crate::database::Row;
 use crate::leases::is_newest;
 use crate::row::{maybe_text, micros, signed, text, time, unsigned};
-use crate::statement::{Bound, Statement};
+use crate::statement::{Bound, INSERTED_ROWS, Statement};
 use crate::store::StateStore;
 
 const COLUMNS: [&str; 26] = [
@@ -47,8 +47,6 @@ const COLUMNS: [&str; 26] = [
     "range_seconds",
     "row_bytes",
 ];
-/// The largest number of rows in one INSERT. It limits the number of bound values.
-const ROWS_AT_ONCE: usize = 500;
 /// The largest number of rows that one transaction deletes.
 const PRUNED_AT_ONCE: i64 = 5_000;
 
@@ -59,7 +57,7 @@ impl ExecutedQueries for StateStore {
             return Ok(());
         }
         let mut change = self.database.begin().await?;
-        for part in queries.chunks(ROWS_AT_ONCE) {
+        for part in queries.chunks(INSERTED_ROWS) {
             let rows = part.iter().map(values).collect();
             change
                 .execute(Statement::insert("executed_queries", &COLUMNS, rows).then(" ON CONFLICT (id) DO NOTHING"))

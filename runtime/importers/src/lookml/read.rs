@@ -86,9 +86,11 @@ impl Items {
         };
         match syntax::parse(&file) {
             Ok(items) => items.into_iter().for_each(|item| self.item(item, path, &folder.paths)),
-            Err(mistake) => {
-                let what = format!("{path} was not read: {}", mistake.message);
-                self.findings.push(unread_at(mistake.span, what, "Correct the file."));
+            Err(mistakes) => {
+                self.findings.extend(mistakes.into_iter().map(|mistake| {
+                    let what = format!("{path} was not read: {}", mistake.message);
+                    unread_at(mistake.span, what, "Correct the file.")
+                }));
                 self.unread.extend(named(&file.text));
                 self.has_explores |= file.text.contains("explore");
             }

@@ -20,8 +20,7 @@ const MAX_RESOLVED: usize = 2_000;
 
 /// The constants of a file that hold object literals.
 pub(super) struct ObjectConstants<'p, 'a> {
-    /// The object and the byte offset of the name in its declaration.
-    objects: HashMap<&'p str, (u32, &'p ObjectExpression<'a>)>,
+    objects: HashMap<&'p str, &'p ObjectExpression<'a>>,
     resolved: Cell<usize>,
 }
 
@@ -39,7 +38,7 @@ impl<'p, 'a> ObjectConstants<'p, 'a> {
                     continue;
                 };
                 if let Expression::ObjectExpression(object) = value.without_parentheses() {
-                    objects.insert(name.name.as_str(), (name.span.start, &**object));
+                    objects.insert(name.name.as_str(), &**object);
                 }
             }
         }
@@ -53,19 +52,22 @@ impl<'p, 'a> ObjectConstants<'p, 'a> {
     /// Returns the object literal that an expression names. An object may name only constants that are declared before
     /// it, so no constant contains itself.
     pub(super) fn resolve(&self, expression: &Expression<'_>) -> Option<&'p ObjectExpression<'a>> {
-        let (declared_at, object) = self.find(expression)?;
+        let (declared, object) = self.find(expression)?;
         let count = self.resolved.get() + 1;
         self.resolved.set(count);
-        (declared_at < expression.span().start && count <= MAX_RESOLVED).then_some(object)
+        (declared.end <= expression.span().start && count <= MAX_RESOLVED).then_some(object)
     }
 
-    fn find(&self, expression: &Expression<'_>) -> Option<(u32, &'p ObjectExpression<'a>)> {
+    /// Returns the object that an expression names, and the place of the constant's literal that contains it.
+    fn find(&self, expression: &Expression<'_>) -> Option<(Span, &'p ObjectExpression<'a>)> {
         match expression.without_parentheses() {
-            Expression::Identifier(name) => self.objects.get(name.name.as_str()).copied(),
+            Expression::Identifier(name) => {
+                self.objects.get(name.name.as_str()).map(|object| (object.span, *object))
+            }
             Expression::StaticMemberExpression(member) if !member.optional => {
-                let (declared_at, object) = self.find(&member.object)?;
+                let (declared, object) = self.find(&member.object)?;
                 match only_value(object, member.property.name.as_str())?.without_parentheses() {
-                    Expression::ObjectExpression(object) => Some((declared_at, &**object)),
+                    Expression::ObjectExpression(object) => Some((declared, &**object)),
                     _ => None,
                 }
             }
@@ -76,12 +78,12 @@ impl<'p, 'a> ObjectConstants<'p, 'a> {
 
 /// Removes the constants that code may change, and those that their objects contain, which can be changed through them.
 fn remove_changed<'p>(
-    objects: &mut HashMap<&'p str, (u32, &ObjectExpression<'_>)>,
+    objects: &mut HashMap<&'p str, &ObjectExpression<'_>>,
     words: &[(u32, &'p str)],
     mut changed: Vec<&'p str>,
 ) {
     while let Some(name) = changed.pop() {
-        let Some((_, object)) = objects.remove(name) else { continue };
+        let Some(object) = objects.remove(name) else { continue };
         let within = |start: &u32| object.span.start <= *start && *start < object.span.end;
         changed.extend(words.iter().filter(|(start, _)| within(start)).map(|(_, word)| *word));
     }

@@ -238,7 +238,7 @@ fn spreads_of_constants_are_resolved() {
         "a.js",
         "// `base` is shared by all cubes.
 const key = { id: { sql: 'id', type: 'number', primaryKey: true } };
-export const base = { sql_table: 'shop.a', dataSource: 'default' };
+export const base = { sql_table: 'shop.a' };
 const times = { created: { sql: 'created', type: 'time' }, city: { sql: 'old', type: 'string' } };
 const common = { dimensions: { ...key, ...times }, counts: { count: { type: 'count' } }, hidden: { public: false } };
 cube('a', { ...base, title: `The base`, dimensions: { city: { sql: 'before', type: 'string' }, ...common.dimensions, city: { sql: 'city', type: 'string' } }, measures: common.counts });

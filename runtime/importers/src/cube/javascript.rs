@@ -22,7 +22,7 @@ use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
 use terrane_compiler::text::Origin;
 
-use super::objects::{ObjectConstants, declaration, is_export};
+use super::objects::{ObjectConstants, assigned_objects, declaration, is_export};
 use super::spread::{Spread, name_of, replace_unknown, replace_unknown_items};
 use crate::finding::{left_out, unread_at};
 
@@ -291,14 +291,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             let property = match property {
                 ObjectPropertyKind::ObjectProperty(property) => property,
                 ObjectPropertyKind::SpreadProperty(property) => {
-                    if let Some(object) = self.object(&property.argument) {
-                        self.add_entries(object, spread, entries);
-                        continue;
-                    }
-                    let what = format!("`{}` is computed and not imported", self.shown(property.span));
-                    let span = self.origin(property.span).span();
-                    self.findings.push(left_out(span, what, "Write the properties that it adds."));
-                    replace_unknown(entries, spread, &self.computed(property.span));
+                    self.spread_entries(Some(&property.argument), property.span, spread, entries);
                     continue;
                 }
             };
@@ -321,6 +314,22 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
+    /// Adds the properties of a spread object. If the object is unknown, reports it and changes what it may replace.
+    fn spread_entries(
+        &mut self,
+        object: Option<&Expression<'a>>,
+        span: Span,
+        spread: Spread,
+        entries: &mut Vec<(Key, Node)>,
+    ) {
+        if let Some(object) = object.and_then(|object| self.object(object)) {
+            return self.add_entries(object, spread, entries);
+        }
+        let what = format!("`{}` is computed and not imported", self.shown(span));
+        self.findings.push(left_out(self.origin(span).span(), what, "Write the properties that it adds."));
+        replace_unknown(entries, spread, &self.computed(span));
+    }
+
     /// Returns the name of a property. A computed name such as `['public']` is known if it is a constant string.
     fn name(&self, key: &PropertyKey<'_>, is_computed: bool) -> Option<String> {
         match is_computed {
@@ -338,6 +347,9 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
         if let Some(object) = self.object(expression) {
             return Node { origin, value: self.object_value(key, object) };
+        }
+        if let Some(objects) = assigned_objects(expression) {
+            return Node { origin, value: self.assigned_value(key, objects) };
         }
         let value = match expression {
             Expression::TemplateLiteral(template) => return text_node(&self.template(template), &origin),
@@ -379,6 +391,24 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
+    /// Converts a call of `Object.assign`, which means the same as a literal that spreads its arguments.
+    fn assigned_value(&mut self, key: &str, objects: &[Argument<'a>]) -> NodeValue {
+        if COLLECTIONS.contains(&key) {
+            let spread = spread_of_items(key);
+            let mut items = Vec::new();
+            for object in objects {
+                self.spread_items(object.as_expression(), object.span(), spread, &mut items);
+            }
+            return NodeValue::List(items);
+        }
+        let spread = if key == "cubes" { Spread::ClosesPart } else { Spread::Replaces };
+        let mut entries = Vec::new();
+        for object in objects {
+            self.spread_entries(object.as_expression(), object.span(), spread, &mut entries);
+        }
+        NodeValue::Map(entries)
+    }
+
     /// Converts an item of an array.
     fn element(&mut self, key: &str, expression: &Expression<'a>) -> Node {
         match expression.without_parentheses() {
@@ -396,10 +426,19 @@ impl<'r, 'a> Reader<'r, 'a> {
     /// Converts an object such as `{count: {…}}` to a list of mappings, each with its key as `name`. An item of the
     /// list that is not a mapping stands for a property that is not imported, and may replace an inherited item.
     fn collection(&mut self, key: &str, object: &ObjectExpression<'a>) -> Vec<Node> {
-        let spread = if MEMBERS.contains(&key) { Spread::ClosesMember } else { Spread::Replaces };
         let mut items = Vec::new();
-        self.add_items(object, spread, &mut items);
+        self.add_items(object, spread_of_items(key), &mut items);
         items
+    }
+
+    /// Adds the items of a spread object. If the object is unknown, reports it and changes what it may replace.
+    fn spread_items(&mut self, object: Option<&Expression<'a>>, span: Span, spread: Spread, items: &mut Vec<Node>) {
+        if let Some(object) = object.and_then(|object| self.object(object)) {
+            return self.add_items(object, spread, items);
+        }
+        let what = format!("`{}` is computed and not imported", self.shown(span));
+        self.findings.push(left_out(self.origin(span).span(), what, "Write the members that it adds."));
+        replace_unknown_items(items, spread, self.computed(span));
     }
 
     /// Adds the items of an object to the items before it, of which it may replace some.
@@ -408,14 +447,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             let property = match property {
                 ObjectPropertyKind::ObjectProperty(property) => property,
                 ObjectPropertyKind::SpreadProperty(property) => {
-                    if let Some(object) = self.object(&property.argument) {
-                        self.add_items(object, spread, items);
-                        continue;
-                    }
-                    let what = format!("`{}` is computed and not imported", self.shown(property.span));
-                    let span = self.origin(property.span).span();
-                    self.findings.push(left_out(span, what, "Write the members that it adds."));
-                    replace_unknown_items(items, spread, self.computed(property.span));
+                    self.spread_items(Some(&property.argument), property.span, spread, items);
                     continue;
                 }
             };
@@ -524,6 +556,11 @@ impl<'r, 'a> Reader<'r, 'a> {
     fn key(&self, name: &str, origin: &Origin) -> Key {
         Key { text: name.into(), origin: origin.clone() }
     }
+}
+
+/// Returns the consequence of an item with an unknown name in a collection.
+fn spread_of_items(key: &str) -> Spread {
+    if MEMBERS.contains(&key) { Spread::ClosesMember } else { Spread::Replaces }
 }
 
 fn text_node(text: &str, origin: &Origin) -> Node {

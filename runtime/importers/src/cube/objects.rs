@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use oxc_ast::ast::{
-    ArrayExpressionElement, BindingPattern, Declaration, Expression, ObjectExpression, ObjectPropertyKind, Program,
+    Argument, ArrayExpressionElement, BindingPattern, Declaration, Expression, ObjectExpression, ObjectPropertyKind, Program,
     PropertyKey, PropertyKind, Statement, VariableDeclaration,
 };
 use oxc_span::{GetSpan as _, Span};
@@ -183,7 +183,9 @@ impl Mentions {
             Expression::ArrowFunctionExpression(function) => {
                 function.body.as_expression().into_iter().for_each(|body| self.literal(body));
             }
-            _ => {}
+            call => assigned_objects(call).into_iter().flatten().for_each(|object| {
+                object.as_expression().into_iter().for_each(|object| self.literal(object));
+            }),
         }
     }
 
@@ -203,6 +205,16 @@ impl Mentions {
             }
         }
     }
+}
+
+/// Returns the arguments of `Object.assign({…}, …)`, whose first one is a new object.
+pub(super) fn assigned_objects<'e, 'a>(expression: &'e Expression<'a>) -> Option<&'e [Argument<'a>]> {
+    let Expression::CallExpression(call) = expression.without_parentheses() else { return None };
+    let Expression::StaticMemberExpression(callee) = &call.callee else { return None };
+    let is_object = matches!(&callee.object, Expression::Identifier(name) if name.name == "Object");
+    let is_assign = is_object && callee.property.name == "assign" && !call.optional;
+    let first = call.arguments.first()?.as_expression()?.without_parentheses();
+    (is_assign && matches!(first, Expression::ObjectExpression(_))).then_some(&call.arguments)
 }
 
 /// Returns whether the target of an assignment exports its value, as in `module.exports = …`.

@@ -259,6 +259,39 @@ module.exports = { base };
 }
 
 #[test]
+fn assigned_objects_are_spread() {
+    let imported = of(&[(
+        "a.js",
+        "const shared = { city: { sql: 'city', type: 'string' } };
+const statuses = ['paid', 'open'];
+cube('a', { sql_table: 'shop.a', dimensions: Object.assign({ id: { sql: 'id', type: 'number', primaryKey: true } }, shared),
+  measures: Object.assign({ total: { type: 'count' } }, statuses.reduce((all, status) => ({ ...all, [status]: { type: 'count' } }), {})) });
+cube('b', { sql_table: 'shop.b', measures: Object.assign(shared, { count: { type: 'count' } }) });
+",
+    )]);
+    for member in ["a.id", "a.city", "a.total"] {
+        assert!(imported.has(member), "{member}");
+    }
+    assert!(imported.can_name("a.city") && !imported.can_name("a.total"), "another object may replace `total`");
+    assert_eq!(imported.codes("a.js", 4).first(), Some(&Code::Closed), "{:?}", imported.messages("a.js", 4));
+    assert!(!imported.has("b.count") && !imported.codes("a.js", 5).is_empty(), "`shared` is changed");
+}
+
+#[test]
+fn percentiles_in_sql_become_measure_types() {
+    let imported = of(&[(
+        "a.js",
+        "cube('a', { sql_table: 't', measures: {
+  middle: { type: 'number', sql: `PERCENTILE_CONT(0.50) WITHIN GROUP (ORDER BY ${CUBE}.age)` },
+  high: { type: 'number', sql: `percentile_cont(0.95) within group (order by age)`, format: 'decimal' } } });
+",
+    )]);
+    let text = imported.file("cubes/a.yml");
+    assert!(text.contains("type: median, sql: \"{CUBE}.age\""), "{text}");
+    assert!(text.contains("type: percentile, percentile: 0.95, sql: age"), "{text}");
+}
+
+#[test]
 fn objects_that_code_may_change_are_not_resolved() {
     for change in [
         "base.shown = { public: false };",

@@ -106,6 +106,9 @@ pub fn hint(error: &ErrorBody) -> Option<String> {
             Value::Number(number) => number.to_string(),
             _ => return None,
         };
+        if key == "hint" {
+            return Some(text.trim_end_matches('.').to_owned());
+        }
         // Most messages already contain the value of the detail.
         (!text.is_empty() && !error.message.contains(&text)).then(|| format!("{}: {text}", key.replace('_', " ")))
     });

@@ -214,7 +214,7 @@ pub(super) fn assigned_objects<'e, 'a>(expression: &'e Expression<'a>) -> Option
     let is_object = matches!(&callee.object, Expression::Identifier(name) if name.name == "Object");
     let is_assign = is_object && callee.property.name == "assign" && !call.optional;
     let first = call.arguments.first()?.as_expression()?.without_parentheses();
-    (is_assign && matches!(first, Expression::ObjectExpression(_))).then_some(&call.arguments)
+    (is_assign && matches!(first, Expression::ObjectExpression(_))).then(|| call.arguments.as_slice())
 }
 
 /// Returns whether the target of an assignment exports its value, as in `module.exports = …`.

@@ -16,7 +16,7 @@ const MAX_ITEMS: usize = 200_000;
 const MAX_MISTAKES: usize = 20;
 /// The keys of blocks at the top level of a file, and in a view or explore. Parsing continues at a line that begins with
 /// one of them.
-const BLOCKS: [&[&str]; 2] = [
+const BLOCKS: &[&[&str]] = &[
     &["view:", "explore:", "datagroup:", "access_grant:", "constant:"],
     &["dimension:", "dimension_group:", "measure:", "filter:", "parameter:", "set:", "join:", "derived_table:"],
 ];
@@ -148,7 +148,7 @@ impl<'f> Parser<'f> {
         let mut at = self.at;
         for line in rest.split_inclusive('\n') {
             let content = line.trim_start();
-            let begins = |keys: &&[&str]| keys.iter().any(|key| content.starts_with(key));
+            let begins = |keys: &&[&str]| keys.iter().any(|key| content.starts_with(*key));
             if let (true, Some(found)) = (at > self.at, known.iter().position(begins)) {
                 self.advance(at + line.len() - content.len());
                 return Some(found);
@@ -237,7 +237,7 @@ impl<'f> Parser<'f> {
     fn expression(&mut self) -> Result<Value, Stopped> {
         // No key of an expression is also the key of a block, so a brace is a part of the expression.
         let rest = &self.text[self.at..];
-        let begins_block = |line: &str| BLOCKS.into_iter().flatten().any(|key| line.trim_start().starts_with(key));
+        let begins_block = |line: &str| BLOCKS.iter().copied().flatten().any(|key| line.trim_start().starts_with(*key));
         // A line that begins a block shows that the expression before it has no end.
         let Some(end) = rest.find(";;").filter(|end| !rest[..*end].lines().skip(1).any(begins_block)) else {
             return Err(self.mistake("expected `;;` at the end of an expression"));

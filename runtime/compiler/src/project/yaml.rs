@@ -132,7 +132,10 @@ pub fn syntax_errors(file: &Arc<SourceFile>) -> Vec<Diagnostic> {
         if has_alias(&file.text[part.clone()]) {
             continue;
         }
-        let Err(error) = parse_text(file, &at_its_place(&file.text, part)) else { continue };
+        // The mistake is searched only in the part.
+        let text = at_its_place(&file.text, part).into();
+        let part = Arc::new(SourceFile { path: Arc::clone(&file.path), text });
+        let Err(error) = parse_text(&part, &part.text) else { continue };
         let place = |error: &Diagnostic| error.span.as_ref().map(|span| (span.line, span.column));
         if place(&error) > errors.last().and_then(place) {
             errors.push(error);

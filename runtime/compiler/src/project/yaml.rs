@@ -26,7 +26,7 @@ const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// The largest part of a file with a syntax error that is parsed.
 const MAX_PARTIAL_BYTES: usize = 64 * 1024;
 /// The largest number of bytes that are parsed to find further syntax errors of a file.
-const MAX_PARTIAL_WORK: usize = 64 * 1024 * 1024;
+const MAX_PARTIAL_WORK: usize = 8 * 1024 * 1024;
 /// The largest number of syntax errors of one file that are reported.
 const MAX_SYNTAX_ERRORS: usize = 20;
 const MAX_DEPTH: usize = 64;

@@ -236,3 +236,12 @@ metrics:
     let anchors = "cubes:\n  - &a\n    name: [x\n  - <<: *a\n    sql_table: t\n";
     assert_eq!(check(&[("cubes/a.yml", anchors)]), ["yaml-syntax"], "the alias may name an anchor of another item");
 }
+
+#[test]
+fn columns_may_begin_with_an_underscore() {
+    for sql in ["{CUBE}._deleted = 1", "{a}._x + 1_000 = {CUBE}._", "'}._x' = {CUBE}._or AND {CUBE}.\"_x\" = _y"] {
+        assert!(dimension(sql).is_empty(), "{sql}: {:?}", dimension(sql));
+    }
+    assert_eq!(dimension("{CUBE}.1_ = 1"), ["sql-syntax"]);
+    assert_eq!(dimension(&vec!["{CUBE}._x"; 500].join(" + ")), ["sql-syntax"]);
+}

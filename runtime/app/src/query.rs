@@ -296,7 +296,7 @@ impl QueryService {
     ///
     /// # Errors
     /// [`QueryRunError::Overloaded`]
-    pub(crate) async fn admitted<T>(&self, work: impl Future<Output = T>) -> Result<T, QueryRunError> {
+    pub async fn admitted<T>(&self, work: impl Future<Output = T>) -> Result<T, QueryRunError> {
         let _permit = self.runner.limiter.acquire(None).await?;
         Ok(work.await)
     }

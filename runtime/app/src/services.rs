@@ -16,7 +16,7 @@ use crate::cost::{
     BudgetLedger, CostPorts, CostPredictor, CostService, ExecutionLog, GuardrailPorts, GuardrailService,
     GuardrailTable, HistoryRetention, Prices, ScanSizes,
 };
-use crate::data_tests::{DataTestPorts, DataTestService, DataTestSettings, DataTestTask};
+use crate::data_tests::{DataTestPorts, DataTestService, DataTestSettings, DataTestTask, ProjectCases};
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
 use crate::dimension_values::lists::ValueLists;
@@ -119,6 +119,8 @@ pub struct ServerPorts {
     pub profile_texts: Arc<dyn ProfileTexts>,
     pub monitors: Arc<dyn MonitorRecords>,
     pub data_tests: Arc<dyn DataTestRecords>,
+    /// The cases of `tests/*.yml`.
+    pub cases: Arc<dyn ProjectCases>,
     pub deliveries: Arc<dyn DeliveryRecords>,
     pub channels: Arc<dyn AlertChannels>,
     pub retention: Arc<dyn Retention>,
@@ -501,6 +503,7 @@ impl ServerServices {
         });
         let data_tests = DataTestPorts {
             records: server.data_tests,
+            cases: server.cases,
             catalog: Arc::clone(&services.catalog),
             queries: Arc::clone(&services.queries),
             warehouse: Arc::clone(&services.warehouse),

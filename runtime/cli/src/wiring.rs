@@ -4,6 +4,7 @@
 //! here: the behaviour of the adapters.
 
 mod cache;
+mod cases;
 mod channels;
 mod language_model;
 mod modules;
@@ -427,6 +428,7 @@ async fn assembled(
         profile_texts: Arc::new(StoredProfileTexts),
         monitors: store.clone(),
         data_tests: store.clone(),
+        cases: Arc::new(cases::FolderCases::of(project)),
         deliveries: store.clone(),
         channels: channels::channels(project, &ports.clock, Some(acknowledge_key.clone()))?,
         retention: store.clone(),

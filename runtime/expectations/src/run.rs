@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use terrane_app::data_check::plural;
 use terrane_app::ports::warehouse::{Statement, WarehouseError};
-use terrane_app::query::Answer;
+use terrane_app::query::{Answer, CacheControl, QueryRunError};
 use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::query::PreAggregations;
 
 use crate::compare::{Difference, difference, listed};
 use crate::expected::Expected;
@@ -62,9 +63,14 @@ pub async fn run(subject: Subject<'_>, timeout: Duration, case: &Expectation) ->
 
 async fn evaluate(subject: Subject<'_>, timeout: Duration, case: &Expectation) -> (Option<Mismatch>, Option<String>) {
     let answer = match parse(&case.query) {
-        Ok(query) => {
+        Ok(mut query) => {
+            if case.query.get("pre_aggregations").is_none() {
+                query.pre_aggregations = PreAggregations::Off;
+            }
             let session = subject.queries.session(&case.caller);
-            async { session.prepare(&query).await?.run().await }.await.map_err(Refusal::from)
+            // A server may have older results and tables, while the SQL of the case reads the newest rows.
+            let newest = CacheControl { bypass: true, ..CacheControl::default() };
+            async { session.prepare(&query).await?.with_cache(newest).run().await }.await.map_err(Refusal::from)
         }
         Err(error) => Err(Refusal::from(error)),
     };
@@ -93,7 +99,9 @@ async fn rows_mismatch(
     let actual = Rows::of_answer(answer).map_err(encoding)?;
     let expected = match &case.expected {
         Expected::Sql(sql) => {
-            let by_hand = subject.warehouse.execute(by_hand(sql), timeout).await.map_err(Mismatch::Sql)?;
+            let statement = subject.warehouse.execute(by_hand(sql), timeout);
+            let refused = |error: QueryRunError| Mismatch::Refused(Box::new(Refusal::from(error)));
+            let by_hand = subject.queries.admitted(statement).await.map_err(refused)?.map_err(Mismatch::Sql)?;
             Rows::of_statement(&by_hand.schema, &by_hand.batches).map_err(encoding)?
         }
         Expected::Rows(rows) => listed(rows, &actual),
@@ -118,6 +126,21 @@ pub(crate) fn other_refusal(refusal: Refusal, code: &str, contains: Option<&str>
         expected_text: contains.map(str::to_owned),
         actual: Box::new(refusal),
     })
+}
+
+impl Mismatch {
+    /// Returns whether the case was not checked: its SQL or its query could not run. It may be valid.
+    pub fn is_unchecked(&self) -> bool {
+        // The statuses of timeouts, limits and faults of the server or the warehouse.
+        let is_temporary = |refusal: &Refusal| matches!(refusal.body.code.status(), 408 | 429 | 500..);
+        match self {
+            Mismatch::Refused(refusal) => is_temporary(refusal),
+            Mismatch::OtherRefusal { actual, .. } => is_temporary(actual),
+            Mismatch::Sql(_) | Mismatch::Encoding(_) => true,
+            Mismatch::Values(problem) => !problem.is_error(),
+            Mismatch::Answered { .. } | Mismatch::Rows(_) => false,
+        }
+    }
 }
 
 impl fmt::Display for Mismatch {

@@ -31,10 +31,10 @@ use terrane_cache::MemoryCache;
 use terrane_compiler::project::{Inputs, SourceTree};
 use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::rollup::Flaw;
-use terrane_compiler::sql::dialect_profile::DialectProfile;
+use terrane_compiler::sql::dialect_profile::{DialectProfile, Op};
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
-use terrane_golden_tests::duckdb_profile;
+use terrane_golden_tests::{duckdb_profile, duckdb_raw_profile, sqlite_raw_profile};
 use terrane_lineage::Lineage;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
 use terrane_wire::ErrorBody;
@@ -174,6 +174,20 @@ impl Product {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         let product = Product::over(settings, runtime, Arc::new(warehouse), duckdb_profile())?;
         Ok(Product { _folder: folder, ..product })
+    }
+
+    /// Starts a product over an empty DuckDB whose dialect computes percentiles from ranks, as those of SQLite and MySQL
+    /// do.
+    ///
+    /// # Errors
+    /// DuckDB cannot be opened.
+    pub fn with_ranked_percentiles(settings: Settings) -> Result<Self> {
+        let mut raw = duckdb_raw_profile();
+        raw.ops.retain(|template| template.op != Op::Percentile);
+        let ranked = sqlite_raw_profile().ops.into_iter().find(|op| op.name.as_deref() == Some("percentile_of_ranks"));
+        raw.ops.push(ranked.context("the dialect of SQLite has no `percentile_of_ranks`")?);
+        let Ok(profile) = DialectProfile::check(raw) else { bail!("the dialect was refused") };
+        Ok(Product { profile: Arc::new(profile), ..Product::start(settings)? })
     }
 
     /// Recreates the tables and loads the project.

@@ -127,7 +127,7 @@ async fn collect(arguments: &ReportArguments, engine: &Services, caller: &Reques
     }
     let most = if arguments.cubes.is_empty() { MAX_CUBES } else { cubes.len() };
     let cubes = &cubes[..most.min(cubes.len())];
-    profiles::add(&mut contents, engine, caller, cubes).await;
+    profiles::add(&mut contents, engine, caller, &access, cubes).await;
     let settings =
         anomalies::Settings { detector: arguments.detector.as_str().into(), granularity: arguments.granularity };
     anomalies::add(&mut contents, engine, caller, &access, cubes, &settings).await;

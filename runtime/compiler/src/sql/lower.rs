@@ -7,6 +7,7 @@
 
 mod fact;
 mod protected_rows;
+mod ranks;
 mod rollup;
 mod sample;
 mod steps;

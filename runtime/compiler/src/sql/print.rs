@@ -540,9 +540,9 @@ impl Printer<'_> {
                 self.op(Op::Count, None, &[]);
                 self.text(" OVER ()");
             }
-            SqlExpr::RowNumber { order } => {
-                self.text("row_number() OVER (ORDER BY ");
-                self.list(order);
+            SqlExpr::RowNumber { partition, order } => {
+                self.text("row_number() OVER (");
+                self.partition_and_order(partition, order);
                 self.text(")");
             }
         }
@@ -560,6 +560,11 @@ impl Printer<'_> {
     fn sum_over(&mut self, argument: &SqlExpr<'_>, partition: &[SqlExpr<'_>], order: &[SqlExpr<'_>]) {
         self.op(Op::Sum, None, std::slice::from_ref(argument));
         self.text(" OVER (");
+        self.partition_and_order(partition, order);
+        self.text(if order.is_empty() { ")" } else { " ROWS UNBOUNDED PRECEDING)" });
+    }
+
+    fn partition_and_order(&mut self, partition: &[SqlExpr<'_>], order: &[SqlExpr<'_>]) {
         for (keyword, all) in [("PARTITION BY ", partition), ("ORDER BY ", order)] {
             for (index, expr) in all.iter().enumerate() {
                 self.text(if index == 0 { keyword } else { ", " });
@@ -569,7 +574,6 @@ impl Printer<'_> {
                 self.text(" ");
             }
         }
-        self.text(if order.is_empty() { ")" } else { " ROWS UNBOUNDED PRECEDING)" });
     }
 
     fn param(&mut self, value: &Value) {

@@ -362,5 +362,5 @@ fn is_range_of(filter: &Predicate, id: DimensionId) -> bool {
 fn dimension_of(model: &Model, cube: CubeId, name: &ColumnName) -> Option<DimensionId> {
     let dimensions = &model.cube(cube).dimensions;
     let position = dimensions.iter().position(|dimension| dimension.is_column(cube, name))?;
-    Some(DimensionId { cube, index: position })
+    Some(DimensionId { cube, index: u32::try_from(position).ok()? })
 }

@@ -39,7 +39,7 @@ warehouse:
   type: duckdb
   init:
     - CREATE TABLE t AS SELECT i AS id, 'region ' || (i % 25) AS region, i % 1000 AS amount FROM range(100000) AS r(i)
-    - CREATE TABLE many AS SELECT i AS id, i % 7 AS part FROM range(40000000) AS r(i)
+    - CREATE TABLE many AS SELECT i AS id, i % 7 AS part FROM range(5000000) AS r(i)
 ";
 const CUBES: &str = "\
 cubes:

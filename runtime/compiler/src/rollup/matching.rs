@@ -675,8 +675,13 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                 let position = self.rollup.states.iter().position(any);
                 position.filter(|_| self.has(Flaw::OtherFilters)).map(|position| (position, false))
             };
+            let other = || {
+                let any = |state: &Aggregate| state.function == function && state.argument.is_some();
+                let position = self.rollup.states.iter().position(any);
+                position.filter(|_| self.has(Flaw::OtherArgument)).map(|position| (position, false))
+            };
             let rows = || (function == AggregateFunction::Count && self.has(Flaw::RowsForValues)).then_some((0, false));
-            own.or_else(plain).or_else(flawed).or_else(rows)
+            own.or_else(plain).or_else(flawed).or_else(other).or_else(rows)
         };
         let is_function =
             has_stored_filters && argument.is_some_and(|sql| self.snippet(self.cube.id, sql) == Availability::Stored);
@@ -769,7 +774,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
             };
             // A mask of a time may combine values differently from the stored buckets.
             let is_bucket = self.rollup.bucket_of(*id).is_some() && protection.mask_of(*id).is_some();
-            if !is_met || is_bucket {
+            if (!is_met || is_bucket) && !self.has(Flaw::AnyMask) {
                 return Err(Refusal::of(MissReason::Policy, self.named(|| self.name_of(*id))));
             }
         }

@@ -22,8 +22,8 @@ pub use language_model::language_model;
 pub use modules::{close_modules, modules};
 pub use network::serve_settings;
 pub use plugins::REQUIRED_REFUSED;
-pub use queries::{CommandDuration, load_for_queries};
 pub use preaggregations::place as rollup_place;
+pub use queries::{CommandDuration, load_for_queries};
 pub use start_check::{StartProblem, start_problems, try_to_create_in};
 
 use std::sync::Arc;

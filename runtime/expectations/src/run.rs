@@ -168,7 +168,9 @@ impl fmt::Display for Mismatch {
                 for ReadTables { cube, name, built_at } in tables {
                     write!(f, "\n  rows of pre-aggregation `{cube}.{name}`, as old as {built_at}")?;
                 }
-                f.write_str("\n  Build it, or write `pre_aggregations: off` in the query to compare the rows of the cube.")
+                f.write_str(
+                    "\n  Build it, or write `pre_aggregations: off` in the query to compare the rows of the cube.",
+                )
             }
             Mismatch::Values(problem) => {
                 write!(f, "{}", problem.full_message())

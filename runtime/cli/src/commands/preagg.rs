@@ -500,7 +500,10 @@ fn fact_tree(fact: &terrane_compiler::rollup::FactMatch) -> Tree {
             (None, MissReason::Disabled) => "service_project.yml".to_owned(),
             (None, _) => format!("cube `{}`", fact.cube),
         };
-        miss.fix.iter().flat_map(|fix| fix.lines()).for_each(|fix| line.push(Tree::new(format!("add to {place}: {fix}"))));
+        miss.fix
+            .iter()
+            .flat_map(|fix| fix.lines())
+            .for_each(|fix| line.push(Tree::new(format!("add to {place}: {fix}"))));
         tree.push(line);
     }
     tree

@@ -20,8 +20,8 @@ use super::coverage::{Cost, Coverage, Refusal, cost_of, cover};
 use crate::access::Access;
 use crate::environment::Environment;
 use crate::model::{
-    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, Mask, Measure, Model, Rollup, RollupTime,
-    SegmentId, Snippet, SqlPart, aggregates_of,
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, Mask, Measure, Model, Rollup, RollupTime, SegmentId,
+    Snippet, SqlPart, aggregates_of,
 };
 use crate::plan::{
     ArgumentForm, Fact, LogicalPlan, Protection, RowGuard, SecuredPlan, StateSource, StoredRows, StoredSegment,

@@ -25,7 +25,10 @@ fn main() -> Result<()> {
     show(&CacheLoad { binary, connections, seconds }.run()?);
     let duration = Duration::from_secs(seconds);
     let (report, rate) = submissions::run(binary, "sqlite://state.db", connections as usize, duration)?;
-    println!("jobs on SQLite: {rate:.0} submissions per second (goal 300), p99 {} ms", milliseconds(report.percentile(99)));
+    println!(
+        "jobs on SQLite: {rate:.0} submissions per second (goal 300), p99 {} ms",
+        milliseconds(report.percentile(99))
+    );
     Ok(())
 }
 
@@ -40,7 +43,9 @@ fn show(figures: &CacheFigures) {
         None => println!("Redis alone: skipped, Redis is not installed"),
     }
     let [computed, missed, miss_cost] = [computed, missed, miss_cost].map(|seconds| seconds * 1e6);
-    println!("processor time: {computed:.0} µs without the cache, {missed:.0} µs of a miss, {miss_cost:.0} µs more (goal 20)");
+    println!(
+        "processor time: {computed:.0} µs without the cache, {missed:.0} µs of a miss, {miss_cost:.0} µs more (goal 20)"
+    );
     let ratio = equal.as_secs_f64() / slow.as_secs_f64().max(0.01);
     println!("100 equal queries at once: {ratio:.2} times the processor time of one (goal: one statement)");
 }

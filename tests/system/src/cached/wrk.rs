@@ -29,7 +29,8 @@ pub struct Wrk {
 
 /// Returns the reason why `wrk` cannot be run on this machine.
 pub fn missing() -> Option<Missing> {
-    let is_present = ["/usr/bin/wrk", "/usr/local/bin/wrk", "/opt/homebrew/bin/wrk"].iter().any(|path| Path::new(path).is_file());
+    let is_present =
+        ["/usr/bin/wrk", "/usr/local/bin/wrk", "/opt/homebrew/bin/wrk"].iter().any(|path| Path::new(path).is_file());
     (!is_present).then(|| Missing("`wrk` is not installed; `cargo xtask setup` installs it on Debian".to_owned()))
 }
 
@@ -72,7 +73,8 @@ fn read(text: &str) -> Option<Wrk> {
 /// Reads a duration such as `812.00us`, `1.25ms` or `2.01s`.
 fn duration(text: &str) -> Option<Duration> {
     let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0)];
-    let (number, unit) = units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?.parse::<f64>().ok()?, unit)))?;
+    let (number, unit) =
+        units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?.parse::<f64>().ok()?, unit)))?;
     Some(Duration::from_secs_f64(number * unit))
 }
 

@@ -361,7 +361,8 @@ fn command_builds_or_waits_for_a_building_server() {
 fn is_answered_from_tables(project: &Scratch) -> bool {
     let mut query = by_month();
     query["pre_aggregations"] = "only".into();
-    let output = Program::new(BINARY, &["query"], project.path()).arguments(&[&query.to_string(), "--json"]).run().unwrap();
+    let output =
+        Program::new(BINARY, &["query"], project.path()).arguments(&[&query.to_string(), "--json"]).run().unwrap();
     assert!(output.code == Some(0) || output.stderr.contains("NOT_BUILT"), "{}", output.stderr);
     output.code == Some(0)
 }

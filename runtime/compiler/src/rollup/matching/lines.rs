@@ -8,8 +8,7 @@ use std::fmt::Write as _;
 
 use super::{Availability, Candidate, Matcher, is_same_zone};
 use crate::model::{
-    AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Model, SegmentId, Snippet, SqlPart,
-    aggregates_of,
+    AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Model, SegmentId, Snippet, SqlPart, aggregates_of,
 };
 use crate::plan::{Fact, RowGuard, StoredSegment};
 use crate::query::{MissReason, Operand, Predicate, Test};
@@ -152,9 +151,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         for (node, sql) in &self.fact.segments {
             let cube = self.fact.tree.cube_of(*node);
             let of = self.model().cube(cube);
-            let is_it = |segment: &SegmentId| {
-                segment.cube == cube && self.model().segment(*segment).sql == **sql
-            };
+            let is_it = |segment: &SegmentId| segment.cube == cube && self.model().segment(*segment).sql == **sql;
             let stored = self.rollup.segments.iter().position(is_it);
             flags.extend(stored.map(StoredSegment::Flag));
             let is_met = stored.is_some()
@@ -249,7 +246,8 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
             _ => end.rem_euclid(unit) == 0,
         };
         let finer = units.into_iter().filter(|(granularity, _)| *granularity < step);
-        let mut aligned = finer.filter(|(granularity, unit)| ends.iter().all(|end| is_aligned(*granularity, *unit, *end)));
+        let mut aligned =
+            finer.filter(|(granularity, unit)| ends.iter().all(|end| is_aligned(*granularity, *unit, *end)));
         aligned.next().map(|(granularity, _)| granularity)
     }
 

@@ -191,6 +191,10 @@ pub enum Flaw {
     LostNulls,
     /// Conditions on times are evaluated on steps.
     RawTimes,
+    /// States over other columns are used as a measure's own.
+    OtherArgument,
+    /// Masks that need columns or times that are not stored are applied to what is stored.
+    AnyMask,
 }
 
 /// The published generation of one rollup.
@@ -379,7 +383,7 @@ impl ReadyPartition {
 
 #[cfg(feature = "planted-flaws")]
 impl Flaw {
-    pub const ALL: [Flaw; 25] = [
+    pub const ALL: [Flaw; 27] = [
         Flaw::OtherFilters,
         Flaw::RowsForValues,
         Flaw::AddedDistinct,
@@ -405,5 +409,7 @@ impl Flaw {
         Flaw::FinerSteps,
         Flaw::LostNulls,
         Flaw::RawTimes,
+        Flaw::OtherArgument,
+        Flaw::AnyMask,
     ];
 }

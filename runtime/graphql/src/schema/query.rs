@@ -139,7 +139,8 @@ impl Reads {
     async fn search(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Words to find in names, titles, synonyms, tags, descriptions and values.")] query: String,
+        #[graphql(desc = "Words to find in names, titles, synonyms, tags, owners, units, descriptions and values.")]
+        query: String,
         #[graphql(desc = "Only results of these types.")] types: Option<Vec<SearchType>>,
         #[graphql(desc = "Only this cube, its members and their values, and metrics that are computed from it.")]
         cube: Option<String>,

@@ -163,6 +163,8 @@ impl Reader<'_> {
             index.is_none_or(|index| self.is_reached(self.vocabulary.entry(index)))
         };
         members = narrowed(members, &is_reached);
+        // `rentals picked up in Lisbon`, although they may also end there.
+        members = narrowed(members, &|member| self.is_named_by_verb(at, member));
         // `revenue of customers from Spain`, although orders have a country of origin too.
         members = narrowed(members, &|member| self.is_of_named_cube(at, member));
         if let Some(wanted) = self.direction_before(at) {

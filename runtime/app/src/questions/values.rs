@@ -111,8 +111,8 @@ impl Lookups<'_> {
         Ok(())
     }
 
-    /// Looks up spellings in each searchable dimension in which they were not looked up before: in its stored list, or by
-    /// a query of the caller.
+    /// Looks up spellings in each searchable dimension, unless this was done before: in its stored list, or by a query
+    /// of the caller.
     async fn look_up(
         &self,
         cube: Option<&str>,

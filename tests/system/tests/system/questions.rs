@@ -39,6 +39,11 @@ fn four_of_five_visitor_questions_are_interpreted_correctly() {
     check_four_of_five("examples/questions/flights-visitors.yml", 50);
 }
 
+#[test]
+fn four_of_five_analyst_questions_are_interpreted_correctly() {
+    check_four_of_five("examples/questions/flights-analysts.yml", 120);
+}
+
 /// The answer to a question about a time after the newest data says where the data ends.
 #[test]
 fn relative_times_after_the_newest_data_are_noted() {

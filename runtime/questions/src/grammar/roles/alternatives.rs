@@ -207,7 +207,9 @@ impl Reader<'_> {
         let parts = [left, right].map(|step| self.counted_condition(&step));
         let [Some((one, left_condition)), Some((other, right_condition))] = parts else { return false };
         let measures: Vec<Arc<str>> = [one, other].into_iter().flatten().collect();
-        let Some(count) = self.count_of_main().filter(|_| !measures.is_empty()) else { return false };
+        // In `revenue, cancelled or no-shows`, all are measures.
+        let is_only = self.draft.values.iter().all(|name| measures.contains(name));
+        let Some(count) = self.count_of_main().filter(|_| !measures.is_empty() && is_only) else { return false };
         let is_condition =
             |step: &&Step| matches!(step.added, Added::Condition(_) | Added::Several | Added::Segment | Added::Or);
         let before = first.checked_sub(1).map(|at| &steps[at]).filter(is_condition);
@@ -223,12 +225,9 @@ impl Reader<'_> {
                 piece.meaning = format!("only rows where {} is true", condition.member);
             }
         }
-        self.draft.values.retain(|name| !measures.contains(name));
+        self.draft.values = vec![Arc::clone(&count)];
         if let Some(order) = self.draft.order.as_mut().filter(|order| measures.contains(&order.member)) {
-            order.member = Arc::clone(&count);
-        }
-        if self.draft.values.is_empty() {
-            self.draft.values.push(count);
+            order.member = count;
         }
         for condition in [&left_condition, &right_condition] {
             if !self.draft.filters.contains(condition) {

@@ -320,6 +320,13 @@ pub fn governance(project: &Project, services: &Services, store: &Arc<StateStore
     governance_settings(&project.config).map(|settings| GovernanceService::new(ports, settings))
 }
 
+/// Returns a log that reads the history of queries; `None` if costs are switched off.
+pub fn executions(project: &Project, store: &Arc<StateStore>) -> Option<ExecutionLog> {
+    let optimization = &project.config.optimization;
+    let clock = Arc::new(SystemClock::default());
+    optimization.enabled.then(|| ExecutionLog::new(store.clone(), clock, &OsRandomness, optimization.prices))
+}
+
 /// Returns the settings of governance; `None` if the module is switched off.
 fn governance_settings(config: &Config) -> Option<GovernanceSettings> {
     let governance = &config.governance;

@@ -7,9 +7,11 @@ use jiff::civil::{Date, date};
 use super::*;
 
 mod alternatives;
+mod bikes;
 mod clinic;
 mod flights;
 mod hospital;
+mod hotel;
 mod library;
 mod models;
 mod numbers;

@@ -273,6 +273,7 @@ mod tests {
             is_cached: false,
             pre_aggregation: Some("orders.daily".into()),
             filters: None,
+            members: None,
             predicted: None,
             size: None,
         };

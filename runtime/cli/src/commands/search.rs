@@ -1,7 +1,7 @@
 //! `terrane search`: finds cubes, members, metrics and values of dimensions by words.
 //!
-//! In: a project and words. Out: a table, or the response of `POST /api/v1/search`. Certifications, owners and terms of
-//! the glossary come from the state database, if it exists; this command does not create it.
+//! In: a project and words. Out: a table, or the response of `POST /api/v1/search`. Certifications, owners, terms of
+//! the glossary and the uses of members come from the state database, if it exists; this command does not create it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ Examples:
   terrane search . 'united' --type value
   terrane search . region --as user.json --json | jq -r '.results[].name'
 
-A word matches if it equals a word of a name, title, synonym, tag, description or value, if it is the start of one, or
-if it has one typing mistake (two in words of eight letters or more). Values are those of dimensions with
+A word matches if it equals a word of a name, title, synonym, tag, owner, unit, description or value, if it is the start
+of one, or if it has one typing mistake (two in words of eight letters or more). Values are those of dimensions with
 `meta: {searchable: true}`.")]
 pub struct SearchArguments {
     /// The project folder, which contains service_project.yml
@@ -68,8 +68,8 @@ pub struct SearchArguments {
 pub async fn run(arguments: &SearchArguments, project: Project) -> Result<bool, Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
     let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
-    let governed = governed_search(&project, &engine).await;
-    let search = governed.as_ref().unwrap_or(&engine.search);
+    let recorded = recorded_search(&project, &engine).await;
+    let search = recorded.as_ref().unwrap_or(&engine.search);
     let named = |name: &String| HitType::ALL.into_iter().find(|kind| kind.as_str() == name.as_str());
     let status = arguments.certification.as_deref();
     let status = status.and_then(|name| CertificationStatus::ALL.into_iter().find(|status| status.as_str() == name));
@@ -97,15 +97,16 @@ pub async fn run(arguments: &SearchArguments, project: Project) -> Result<bool, 
     Ok(!found.hits.is_empty())
 }
 
-/// Returns a search with the records of governance; `None` if the state database does not exist or cannot be opened, or
-/// if governance is switched off.
-async fn governed_search(project: &Project, engine: &Services) -> Option<Arc<SearchService>> {
+/// Returns a search with the records of governance and the history of queries; `None` if the state database does not
+/// exist or cannot be opened.
+async fn recorded_search(project: &Project, engine: &Services) -> Option<Arc<SearchService>> {
     if !wiring::has_state(project) {
         return None;
     }
     let store = wiring::state(project).await.ok()?;
-    let governance = wiring::governance(project, engine, &store)?;
-    Some(Arc::new(engine.governed_search(governance)))
+    let governance = wiring::governance(project, engine, &store);
+    let executions = wiring::executions(project, &store);
+    Some(Arc::new(engine.recorded_search(governance, executions)))
 }
 
 fn table(hits: &[SearchHit<'_>]) -> comfy_table::Table {

@@ -174,6 +174,10 @@ pub(crate) enum WordList {
     Only,
     /// Pronouns behind the name that they are about, such as `who`.
     Relatives,
+    /// Words that ask for persons, such as `who`.
+    Persons,
+    /// Words that rank by the sum of the number behind them, such as `most`.
+    Amounts,
     /// Verbs for states, such as `located`. They are no events of another cube.
     States,
     /// Words before something that is present, such as `with a`.

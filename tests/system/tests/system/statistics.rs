@@ -350,7 +350,7 @@ fn spellings_of_one_value_are_an_insight() {
     let found = profile(project.path(), "t", &[]);
     let spellings = |profile: &Value| -> Vec<Value> {
         let insights = profile["insights"].as_array().unwrap();
-        insights.iter().filter(|insight| insight["code"] == "spellings").cloned().collect()
+        insights.iter().filter(|insight| insight["code"] == "spelling_variants").cloned().collect()
     };
     let [spelling] = &spellings(&found)[..] else { panic!("{found}") };
     assert_eq!(spelling["column"], "region");

@@ -138,7 +138,7 @@ pub struct AdbcConfig {
     /// The options of the database, in the driver's own notation.
     pub options: Vec<(String, Secret)>,
     pub options_place: Option<Place>,
-    /// Statements that each new connection runs; `None` for those of the type.
+    /// Statements that each new connection runs; `None` for the default statements of the warehouse's type.
     pub session: Option<Vec<WithPlace<String>>>,
 }
 

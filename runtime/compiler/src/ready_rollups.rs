@@ -153,7 +153,7 @@ pub enum Flaw {
     MissingSegment,
     /// A rollup of some rows is used as one of all rows.
     FilteredRollup,
-    /// Weeks are put together to months.
+    /// Buckets of weeks are added up to months.
     NestedWeeks,
     /// Buckets of one time zone are used as those of another.
     OtherZone,

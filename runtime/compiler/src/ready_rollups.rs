@@ -89,7 +89,7 @@ struct TimelineSums {
     gaps: usize,
 }
 
-/// The partitions of a timeline that have rows of a stretch.
+/// The partitions of a timeline that have rows in a stretch of time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimelineRun {
     pub(crate) first: TimedPartition,

@@ -174,7 +174,7 @@ pub struct CacheConfig {
 #[derive(Debug, Clone)]
 pub struct PreaggregationsConfig {
     pub enabled: bool,
-    /// True if the operator set `enabled`. Definitions without effect are then intended and not reported.
+    /// True if the operator set `enabled`. Then definitions that have no effect are intended, and are not reported.
     pub is_chosen: bool,
     /// The place of the tables: a schema in PostgreSQL, a database in MySQL and MariaDB, or the name of the second
     /// file in DuckDB.

@@ -1,7 +1,7 @@
 //! Recommends changes that would make costly queries cheaper, from the history.
 //!
 //! In: a caller, a user and a number of days. Out: pre-aggregations for queries that were computed from rows, cubes
-//! whose rows are read without a bound of time, and dimensions to order or index tables by. Each recommendation states
+//! whose rows are read without a filter by time, and dimensions to order or index tables by. Each recommendation states
 //! the number of queries that it is based on, and what it can save at most. Not here: applying a recommendation.
 //!
 //! # Rights

@@ -463,7 +463,7 @@ async fn problems_are_faults_with_their_place() {
     assert_eq!(fault(&post(&failing, &execute_body("", "")).await).0, "XMLAnalysisError.0xc10e0006");
 }
 
-/// Infinite numbers have words in XMLA, so that only answers in JSON have a warning.
+/// XMLA has words for infinite numbers, so only answers in JSON have a warning.
 #[tokio::test]
 async fn infinite_numbers_are_words_without_a_warning() {
     let edge = world().edge();

@@ -116,7 +116,7 @@ pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCh
     checks
 }
 
-/// Returns the checks of the tests of dimensions, cube by cube, without those of aliases.
+/// Returns a check for each test of a dimension, cube by cube. Aliases are left out.
 pub fn dimension_tests(
     model: &Model,
     profile: &DialectProfile,

@@ -85,7 +85,7 @@ fn fits_all(world: &World, index: usize) -> bool {
     world.cubes.iter().all(fits)
 }
 
-/// Copies each policy that applies to all cubes to the other cubes. A copy has the masks and denials of those dimensions
+/// Copies each policy that applies to all cubes to the other cubes. A copy has the masks and denials of the dimensions
 /// that its cube has.
 fn spread(world: &mut World, extras: &Extras) {
     let mut more = Vec::new();

@@ -62,7 +62,7 @@ fn project(settings: &str) -> Scratch {
         .with("models/clean.sql", "{{ config(materialized='table') }} SELECT id FROM {{ ref('large') }}")
 }
 
-/// Returns a command with the engine's variables. The schema of models is that of this process, as the sources are.
+/// Returns a command with the engine's variables. The models, like the sources, are in a schema of this process.
 fn command(name: &str, project: &Scratch, engine: &Engine) -> Program {
     let schema = format!("models_of_process_{}", std::process::id());
     let mut program = program(name, project.path()).variable("SERVICE_MODELS__SCHEMA", &schema);

@@ -13,8 +13,8 @@ use crate::project::Definitions;
 pub(super) struct Unread {
     /// Names whose absence from the model is not reported.
     names: BTreeSet<Arc<str>>,
-    /// The part of `names` that a cube in a readable file may lack as members. Names from files that could not be parsed
-    /// are not included, because all members of a cube are in one file.
+    /// The part of `names` that a cube in a readable file may lack as members. Names from files that could not be
+    /// parsed are not included, because all members of a cube are in one file.
     members: BTreeSet<Arc<str>>,
     /// The cubes that extend a cube that could not be read. They may inherit any member.
     partial: HashSet<CubeId>,

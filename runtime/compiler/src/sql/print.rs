@@ -73,8 +73,8 @@ pub fn print_explain(
     printer.finish().map(Some)
 }
 
-/// The function by which a dialect requests the keyword `MATERIALIZED`. Without this keyword, its warehouse may evaluate
-/// a named query several times.
+/// The function by which a dialect requests the keyword `MATERIALIZED`. Without this keyword, its warehouse may
+/// evaluate a named query several times.
 const MATERIALIZED: (&str, usize) = ("materialized", 1);
 
 struct Printer<'p> {

@@ -167,7 +167,8 @@ impl AnomalyService {
         }
     }
 
-    /// Scores the series of one measure or metric. Of incomplete steps, marks only those from the current time on.
+    /// Scores the series of one measure or metric. Marks only the steps that have not ended yet as incomplete, and not
+    /// those at the end of the data.
     ///
     /// # Errors
     /// [`AnomalyError`]

@@ -608,7 +608,8 @@ impl ServerServices {
         }
     }
 
-    /// Returns the lines about governance below descriptions; none if governance is switched off.
+    /// Returns the notes about certifications and glossary terms that are shown below the descriptions of artifacts.
+    /// Returns no notes if governance is switched off.
     pub async fn notes(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> ArtifactNotes {
         match &self.governance {
             Some(governance) => governance.notes(snapshot, request).await,

@@ -89,7 +89,7 @@ struct TimelineSums {
     gaps: usize,
 }
 
-/// The partitions of a timeline that have rows of a stretch.
+/// The partitions of a timeline that have rows in a stretch of time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimelineRun {
     pub(crate) first: TimedPartition,
@@ -153,7 +153,7 @@ pub enum Flaw {
     MissingSegment,
     /// A rollup of some rows is used as one of all rows.
     FilteredRollup,
-    /// Weeks are put together to months.
+    /// Buckets of weeks are added up to months.
     NestedWeeks,
     /// Buckets of one time zone are used as those of another.
     OtherZone,

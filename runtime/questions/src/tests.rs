@@ -268,7 +268,8 @@ fn numbers_of_rows_have_bounds() {
     ] {
         let reading = read_in("en", question);
         assert_eq!(unclear(&reading), [part], "{question}");
-        assert!(reading.clarifications[0].message.contains("number of rows"), "{question}");
+        let unclear = &reading.clarifications[0];
+        assert!(unclear.choices.is_empty() && unclear.message.contains("1 to 10000"), "{question}: {unclear:?}");
     }
 }
 

@@ -265,7 +265,7 @@ impl QuerySession<'_> {
         has_quantiles(&self.snapshot.profile)
     }
 
-    /// Returns the reason why the sample of a statement cannot be taken for the caller, hooks included; `None` if it
+    /// Returns the reason why a sample strategy cannot be applied for the caller, whom hooks may restrict; `None` if it
     /// can.
     ///
     /// # Errors

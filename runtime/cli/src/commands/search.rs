@@ -44,7 +44,7 @@ pub struct SearchArguments {
     /// Only this cube and its members
     #[arg(long)]
     pub cube: Option<String>,
-    /// Only artifacts with this tag; given several times, with all of them
+    /// Only artifacts with this tag; repeat it for artifacts that have several tags
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
     /// Only artifacts with this state of certification

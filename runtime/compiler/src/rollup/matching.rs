@@ -327,8 +327,9 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         Ok(Match { rollup: self.rollup, generation, coverage, filters, segments, states })
     }
 
-    /// Refuses tables of a query without a time range if the other rows are selected by a computed time. Then the
-    /// warehouse computes the time of every row of the cube, which takes longer than to aggregate the rows.
+    /// Refuses the tables if a query has no time range, they lack some of its rows, and the time dimension is computed.
+    /// To find these rows, the warehouse would compute the time of every row of the cube, which takes longer than to
+    /// aggregate all rows.
     fn check_scan(&self, coverage: &Coverage<'p>) -> Checked<()> {
         let reads_all = coverage.has_remainder && self.stretch() == Stretch::default();
         let is_computed = |time: &RollupTime| {

@@ -73,8 +73,8 @@ pub fn print_explain(
     printer.finish().map(Some)
 }
 
-/// The function that a dialect defines to declare that it evaluates a named query once only if the query has the
-/// keyword `MATERIALIZED`.
+/// The function by which a dialect requests the keyword `MATERIALIZED`. Without this keyword, its warehouse may
+/// evaluate a named query several times.
 const MATERIALIZED: (&str, usize) = ("materialized", 1);
 
 struct Printer<'p> {

@@ -195,7 +195,7 @@ pub(crate) enum WordList {
     /// Words before the second of two excluded things, such as `nor`, and the words before the first one.
     Nor,
     Neither,
-    /// Words before a share that another measure has, as in `as a share of`.
+    /// Words before a word for a share, such as the first one of `as a share of`.
     As,
     /// The stems of words for a share in the names of measures, such as `rate`.
     ShareNouns,

@@ -211,7 +211,7 @@ pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json>
     Some(Json::Object(query))
 }
 
-/// Sets the time zone of a query, often to the zone of a pre-aggregation, which other generated queries seldom have.
+/// Sets the time zone of some queries, mostly to that of a pre-aggregation, because a random zone seldom equals one.
 pub fn zone_of_query(generator: &mut Generator, world: &World, query: &mut Json) {
     if world.rollups.is_empty() || !generator.random.chance(35) {
         return;

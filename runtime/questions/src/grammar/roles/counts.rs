@@ -67,7 +67,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a number: of rows, of a dimension, or without a member. Returns the number of items read.
+    /// Reads a number as a condition on a number of each row, or as a limit of rows. Asks the caller about any other
+    /// number. Returns the number of items read.
     pub(super) fn number(&mut self, at: usize, text: &str, number: f64, unit: Option<&Unit>) -> usize {
         if let Some(length) = self.comparison_behind(at, number, unit) {
             return length;

@@ -8,6 +8,7 @@
 mod aggregate;
 mod budget;
 mod call;
+mod computed;
 mod context;
 mod data;
 mod dates;
@@ -37,14 +38,14 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 use terrane_compiler::Access;
 use terrane_compiler::model::{CubeId, DimensionId, Model};
-use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::query::{RowAggregate, RowValue, SemanticQuery};
 
 use crate::bound::{
     BoundEvaluation, BoundQuery, ColumnName, MeasureSource, Relationship, Scalar, ScalarKind, Table, TableKind,
     VariableId,
 };
 use crate::place::Place;
-use crate::plan::Parameters;
+use crate::plan::{OfRow, Parameters};
 use crate::problem::{Problem, ProblemKind};
 use crate::types::Type;
 
@@ -130,6 +131,8 @@ pub fn evaluate(
         ranks: RefCell::default(),
         aggregated: RefCell::default(),
         related: OnceCell::new(),
+        row_values: RefCell::default(),
+        row_aggregates: RefCell::default(),
     };
     match evaluator.evaluation(evaluation) {
         Ok(table) => Ok(Step::Done(table)),
@@ -206,6 +209,10 @@ struct Evaluator<'q> {
     aggregated: RefCell<HashMap<(usize, CubeId), bool>>,
     /// The columns that RELATED and SUMMARIZE read in the query.
     related: OnceCell<BTreeSet<DimensionId>>,
+    /// For nodes, by their addresses: the value that the warehouse computes for each row, or `None` if it cannot.
+    row_values: RefCell<HashMap<usize, Option<Rc<OfRow<RowValue>>>>>,
+    /// The aggregates that the warehouse computes.
+    row_aggregates: RefCell<Vec<Rc<RowAggregate>>>,
 }
 
 /// The key of a cached table: its node and its filter context.

@@ -22,6 +22,7 @@ use terrane_dax::{Problem, ProblemCode, Type};
 
 use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, rows_to_read, values};
 use crate::blocking::on_thread;
+use crate::ports::warehouse::WarehouseErrorKind;
 use crate::query::{
     Answer, ConcurrencyLimiter, LimiterSettings, Overloaded, Permit, QueryRunError, QuerySession, RequestContext,
 };
@@ -145,7 +146,7 @@ async fn rounds(
     budget: &Arc<Budget>,
 ) -> Result<(ResultTable, Progress), DaxError> {
     let mut progress = Progress { is_cached: true, ..Progress::default() };
-    let mut fetched: Vec<(SemanticQuery, Answer)> = Vec::new();
+    let mut fetched: Vec<(SemanticQuery, Option<Answer>)> = Vec::new();
     let mut bytes = 0;
     loop {
         let data = std::mem::take(&mut progress.data);
@@ -156,8 +157,12 @@ async fn rounds(
             Round::Done(result) => return Ok((result, progress)),
             Round::Needs(queries) => {
                 for query in queries {
-                    let answer = fetch(session, &query, &mut progress, with_sql).await?;
-                    bytes += answer.returned_rows * (answer.columns.len() * size_of::<Datum>()) as u64;
+                    let answer = match fetch(session, &query, &mut progress, with_sql).await {
+                        Err(error) if !query.computed.is_empty() && is_refusal(&error) => None,
+                        answer => Some(answer?),
+                    };
+                    let size = |answer: &Answer| answer.returned_rows * (answer.columns.len() * size_of::<Datum>()) as u64;
+                    bytes += answer.as_ref().map_or(0, size);
                     if bytes > MAX_BYTES as u64 {
                         return Err(DaxError::TooManyBytes { limit: MAX_BYTES as u64 });
                     }
@@ -190,7 +195,7 @@ async fn evaluate_round(
     context: &RequestContext,
     request: Request<'_>,
     mut data: FetchedData,
-    fetched: Vec<(SemanticQuery, Answer)>,
+    fetched: Vec<(SemanticQuery, Option<Answer>)>,
     budget: &Arc<Budget>,
 ) -> Result<(FetchedData, Round), DaxError> {
     let (snapshot, caller) = (session.shared_snapshot(), context.caller.clone());
@@ -198,7 +203,10 @@ async fn evaluate_round(
     let (now, zone, budget) = (session.now(), session.timezone().clone(), Arc::clone(budget));
     let evaluation = move || {
         for (query, answer) in fetched {
-            data.add(query, values::fetched(&answer)?);
+            match answer {
+                Some(answer) => data.add(query, values::fetched(&answer)?),
+                None => data.refuse(query),
+            }
         }
         let access = Access::of(&snapshot.model, &caller);
         let bound = terrane_dax::read(&text, &access);
@@ -237,6 +245,17 @@ fn result_table(access: &Access<'_>, table: FinishedTable, zone: &TimeZone) -> R
     });
     let formats = table.columns.iter().map(|column| format_of(access.model(), column.measure)).collect();
     Ok(ResultTable { columns: columns.collect(), types, formats, batch, warnings: table.warnings })
+}
+
+/// Returns whether a query was refused because of the values that it computes for each row: a policy closes a column to
+/// such a use, or the warehouse cannot compute a value, for example because it overflows. The evaluation then reads the
+/// rows.
+fn is_refusal(error: &DaxError) -> bool {
+    match error {
+        DaxError::Run(QueryRunError::Query(_)) => true,
+        DaxError::Run(QueryRunError::Warehouse(error)) => error.kind == WarehouseErrorKind::Refused,
+        _ => false,
+    }
 }
 
 async fn fetch(

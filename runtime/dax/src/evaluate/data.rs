@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::query::{RowAggregate, SemanticQuery};
 
 use super::Datum;
 
@@ -21,6 +21,7 @@ pub struct FetchedRows {
 #[derive(Debug, Clone, Default)]
 pub struct FetchedData {
     queries: Vec<(SemanticQuery, Arc<FetchedRows>)>,
+    refused: Vec<RowAggregate>,
 }
 
 impl FetchedData {
@@ -29,18 +30,29 @@ impl FetchedData {
         self.queries.push((query, Arc::new(rows)));
     }
 
+    /// Records that the values that a query computes for each row were refused: a policy closes a column to such a use,
+    /// or the warehouse cannot compute them. They are then computed from the rows themselves.
+    pub fn refuse(&mut self, query: SemanticQuery) {
+        self.refused.extend(query.computed);
+    }
+
+    pub(super) fn refuses(&self, aggregate: &RowAggregate) -> bool {
+        self.refused.contains(aggregate)
+    }
+
     /// Returns the size of all rows in bytes, without their strings.
     pub(super) fn bytes(&self) -> usize {
         let of = |rows: &FetchedRows| rows.rows.len() * rows.rows.first().map_or(0, Vec::len) * size_of::<Datum>();
         self.queries.iter().map(|(_, rows)| of(rows)).sum()
     }
 
+    /// Returns the number of queries that were run, including those that were refused.
     pub fn len(&self) -> usize {
-        self.queries.len()
+        self.queries.len() + self.refused.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.queries.is_empty()
+        self.len() == 0
     }
 
     pub(super) fn rows(&self, query: &SemanticQuery) -> Option<&Arc<FetchedRows>> {

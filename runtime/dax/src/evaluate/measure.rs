@@ -47,25 +47,36 @@ impl<'q> Evaluator<'q> {
         if let Some(what) = aggregates.along_time {
             return Err(not_supported(&format!("{what} in an expression"), place));
         }
-        let facts = aggregates.facts;
-        let context = self.along_relationships(context, &facts, place)?;
-        let context = &*context;
-        let pins = self.pins_of(&facts, context, place)?;
-        let folded = match self.additive(source) {
-            Some(aggregation) => self.folded(source, aggregation, &facts, context, &pins, place)?,
-            None => None,
-        };
-        let value = match folded {
-            Some(value) => value,
-            None => {
-                let (keys, values) = split(&pins);
-                let index = self.index(Item::Measure(source), keys, &facts, &context.filters, place)?;
-                index.rows_of(&values).first().map_or(Datum::Blank, |row| row[0].clone())
-            }
-        };
+        let item = Item::Measure(source);
+        let value = self.item_value(&item, self.additive(source), &aggregates.facts, context, place)?;
         // A count of no rows is BLANK in DAX, and 0 in a semantic query.
         let is_empty_count = value == Datum::Integer(0) && counts(self.model, source);
         Ok(if is_empty_count { Datum::Blank } else { value })
+    }
+
+    /// Returns the value of a query for `item`, which has one value for each group. `combined` combines its values for
+    /// parts of the rows; it is `None` if they cannot be combined.
+    pub(super) fn item_value(
+        &self,
+        item: &Item,
+        combined: Option<Aggregation>,
+        facts: &[CubeId],
+        context: &FilterContext,
+        place: Place,
+    ) -> Result<Datum> {
+        let context = self.along_relationships(context, facts, place)?;
+        let context = &*context;
+        let pins = self.pins_of(facts, context, place)?;
+        let folded = match combined {
+            Some(aggregation) => self.folded(item, aggregation, facts, context, &pins, place)?,
+            None => None,
+        };
+        if let Some(value) = folded {
+            return Ok(value);
+        }
+        let (keys, values) = split(&pins);
+        let index = self.index(item.clone(), keys, facts, &context.filters, place)?;
+        Ok(index.rows_of(&values).first().map_or(Datum::Blank, |row| row[0].clone()))
     }
 
     /// Returns the aggregation by which the values of a measure for parts of the rows are combined into its value for
@@ -81,11 +92,11 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Fetches a measure grouped by the columns of a filter that lists values, and combines the values of the allowed
+    /// Fetches the values of a query grouped by the columns of a filter that lists values, and combines the values of the allowed
     /// groups. Returns `None` if the context has no such filter.
     fn folded(
         &self,
-        source: MeasureSource,
+        item: &Item,
         aggregation: Aggregation,
         facts: &[CubeId],
         context: &FilterContext,
@@ -103,7 +114,7 @@ impl<'q> Evaluator<'q> {
         let others = self.filter_list(others);
         let (mut keys, values) = split(pins);
         keys.extend(&list.columns);
-        let index = self.index(Item::Measure(source), keys, facts, &others, place)?;
+        let index = self.index(item.clone(), keys, facts, &others, place)?;
         let mut found = Vec::with_capacity(rows.len());
         for row in rows {
             let key = [&values[..], row].concat();
@@ -227,6 +238,9 @@ impl<'q> Evaluator<'q> {
     ) -> Result<Datum> {
         if let Some(measure) = self.matching_measure(aggregation, column) {
             return self.model_measure(measure, context, place);
+        }
+        if let Some(value) = self.computed_aggregate(aggregation, column, context, place)? {
+            return Ok(value);
         }
         let rows = match aggregation {
             Aggregation::Min | Aggregation::Max | Aggregation::DistinctCount | Aggregation::DistinctCountNoBlank => {

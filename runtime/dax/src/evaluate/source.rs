@@ -37,6 +37,8 @@ pub(super) enum Item {
         column: DimensionId,
         measure: MeasureSource,
     },
+    /// An aggregate of a value that the warehouse computes for each row, by its number.
+    Computed(usize),
     /// The rows of `from` that have no partner in `table`.
     Unmatched {
         from: CubeId,
@@ -157,7 +159,7 @@ impl<'q> Evaluator<'q> {
     ) -> Result<(SemanticQuery, Vec<usize>)> {
         let own: Vec<DimensionId> = match item {
             Item::Rows(_, columns) | Item::Distinct(_, columns) => columns.clone(),
-            Item::Measure(_) => Vec::new(),
+            Item::Measure(_) | Item::Computed(_) => Vec::new(),
             Item::Measured { column, .. } => vec![*column],
             Item::Unmatched { table, .. } => vec![self.shown_column(*table, place)?],
         };
@@ -174,6 +176,10 @@ impl<'q> Evaluator<'q> {
             Item::Measure(source) | Item::Measured { measure: source, .. } => {
                 layout.push(dimensions.len());
                 query.values = vec![value_ref(self.model, *source).ok_or_else(|| name_with_dot(place))?];
+            }
+            Item::Computed(number) => {
+                layout.push(dimensions.len());
+                query.computed = vec![(*self.row_aggregates.borrow()[*number]).clone()];
             }
             Item::Rows(cube, _) | Item::Distinct(cube, _) | Item::Unmatched { from: cube, .. } => {
                 query.cube = Some(Arc::clone(&self.model.cube(*cube).name));

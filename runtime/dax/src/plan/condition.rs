@@ -153,6 +153,18 @@ impl Planner<'_> {
         self.one_of(&members, rows, table.place)
     }
 
+    /// Returns the condition that a column strictly equals a constant.
+    pub(super) fn has_value(
+        &self,
+        column: &Scalar,
+        constant: &Scalar,
+        row: &Row<'_>,
+        used: &mut Compared,
+    ) -> Result<Filter, Problem> {
+        let member = self.member(column, row, used)?;
+        self.one_of(&[member], &[vec![constant.clone()]], constant.place)
+    }
+
     fn one_of(&self, members: &[Member], rows: &[Vec<Scalar>], place: Place) -> Result<Filter, Problem> {
         let constants = |row: &Vec<Scalar>| {
             let value = |(scalar, member): (&Scalar, &Member)| match self.constant(scalar)? {

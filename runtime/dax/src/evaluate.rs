@@ -22,6 +22,7 @@ mod key_filters;
 mod measure;
 mod operators;
 mod relationships;
+mod requests;
 mod rows;
 mod scalar;
 mod source;
@@ -51,7 +52,7 @@ use crate::types::Type;
 
 pub use budget::{Budget, MAX_BYTES, MAX_STEPS};
 pub(crate) use call::constant_date;
-pub use data::{FetchedData, FetchedRows};
+pub use data::{FetchedData, FetchedRows, singles};
 pub use datum::Datum;
 pub use decimal::Decimal;
 pub use time_form::TimeForm;
@@ -137,7 +138,7 @@ pub fn evaluate(
     match evaluator.evaluation(evaluation) {
         Ok(table) => Ok(Step::Done(table)),
         Err(Halt::Missing) => {
-            let missing = evaluator.missing.into_inner();
+            let missing = evaluator.requested();
             if data.len() + missing.len() > MAX_QUERIES {
                 let kind = ProblemKind::TooLarge { what: "semantic queries", limit: MAX_QUERIES as u64 };
                 return Err(Problem::new(kind, evaluation.place));
@@ -187,7 +188,7 @@ struct Evaluator<'q> {
     budget: &'q Budget,
     /// The number of bytes that tables, strings and rows use.
     held: Rc<Cell<usize>>,
-    missing: RefCell<Vec<SemanticQuery>>,
+    missing: RefCell<Vec<requests::Request>>,
     indexes: RefCell<HashMap<IndexKey, Rc<Index>>>,
     /// The numbers of lists of filters, by their contents.
     filter_lists: RefCell<HashMap<String, u32>>,

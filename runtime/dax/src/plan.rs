@@ -123,7 +123,7 @@ pub(crate) fn condition_filter(
 ) -> Result<Filter, Problem> {
     let planner = Planner { query, model, parameters };
     let sources: Vec<Option<shape::Source>> = columns.iter().map(|id| Some(shape::Source::Group(*id))).collect();
-    let row = condition::Row { context, columns: &sources };
+    let row = condition::Row { context, columns: &sources, has_related: false };
     planner.condition(condition, &row, &mut condition::Compared::default())
 }
 

@@ -15,7 +15,7 @@ use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_compiler::types::DimensionType;
 use terrane_dax::bound::{BoundEvaluation, BoundQuery};
 use terrane_dax::evaluate::{
-    Budget, Datum, FetchedData, FinishedTable, MAX_BYTES, MAX_STEPS, Step, TimeForm, evaluate,
+    Budget, Datum, FetchedData, FinishedTable, MAX_BYTES, MAX_STEPS, Step, TimeForm, evaluate, singles,
 };
 use terrane_dax::plan::Parameters;
 use terrane_dax::{Problem, ProblemCode, Type};
@@ -157,16 +157,12 @@ async fn rounds(
             Round::Done(result) => return Ok((result, progress)),
             Round::Needs(queries) => {
                 for query in queries {
-                    let answer = match fetch(session, &query, &mut progress, with_sql).await {
-                        Err(error) if !query.computed.is_empty() && is_refusal(&error) => None,
-                        answer => Some(answer?),
-                    };
+                    fetched.extend(answers(session, query, &mut progress, with_sql).await?);
                     let size = |answer: &Answer| answer.returned_rows * (answer.columns.len() * size_of::<Datum>()) as u64;
-                    bytes += answer.as_ref().map_or(0, size);
+                    bytes += fetched.iter().filter_map(|(_, answer)| answer.as_ref()).map(size).sum::<u64>();
                     if bytes > MAX_BYTES as u64 {
                         return Err(DaxError::TooManyBytes { limit: MAX_BYTES as u64 });
                     }
-                    fetched.push((query, answer));
                 }
             }
         }
@@ -245,6 +241,32 @@ fn result_table(access: &Access<'_>, table: FinishedTable, zone: &TimeZone) -> R
     });
     let formats = table.columns.iter().map(|column| format_of(access.model(), column.measure)).collect();
     Ok(ResultTable { columns: columns.collect(), types, formats, batch, warnings: table.warnings })
+}
+
+/// Runs a query. If its values are refused, runs a query for each value. The answer of a refused value is `None`.
+async fn answers(
+    session: &QuerySession<'_>,
+    query: SemanticQuery,
+    progress: &mut Progress,
+    with_sql: bool,
+) -> Result<Vec<(SemanticQuery, Option<Answer>)>, DaxError> {
+    match fetch(session, &query, progress, with_sql).await {
+        Err(error) if !query.computed.is_empty() && is_refusal(&error) => {}
+        answer => return Ok(vec![(query, Some(answer?))]),
+    }
+    let values = singles(&query);
+    if values.len() == 1 {
+        return Ok(vec![(query, None)]);
+    }
+    let mut all = Vec::with_capacity(values.len());
+    for value in values {
+        let answer = match fetch(session, &value, progress, with_sql).await {
+            Err(error) if !value.computed.is_empty() && is_refusal(&error) => None,
+            answer => Some(answer?),
+        };
+        all.push((value, answer));
+    }
+    Ok(all)
 }
 
 /// Returns whether a query was refused because of the values that it computes for each row: a policy closes a column to

@@ -12,6 +12,7 @@ use terrane_compiler::model::{CubeId, DimensionId};
 use terrane_compiler::query::{RowAggregate, RowCondition, RowFunction, RowValue};
 use terrane_compiler::types::Value;
 
+use super::data::COMPUTED_KEY;
 use super::context::{Allowed, FilterContext, FilterList};
 use super::environment::Environment;
 use super::operators::divide;
@@ -32,9 +33,6 @@ struct ModelRows<'q> {
     /// The conditions that the filters do not contain, each with the number of its row context.
     conditions: Vec<(u32, &'q Scalar)>,
 }
-
-/// The key of a value in the result. No member has this name.
-const KEY: &str = "value";
 
 impl<'q> Evaluator<'q> {
     /// Computes an iterator in the warehouse.
@@ -201,7 +199,7 @@ impl<'q> Evaluator<'q> {
             return Ok(None);
         }
         let of = |function| RowAggregate {
-            key: KEY.into(),
+            key: COMPUTED_KEY.into(),
             cube: Arc::clone(&self.model.cube(rows.cube).name),
             function,
             value: value.part.clone(),
@@ -209,37 +207,24 @@ impl<'q> Evaluator<'q> {
         // Under a list of values, parts of the rows are combined, so that the list needs no query of its own.
         let has_list = |list: &FilterList| list.filters.iter().any(|one| matches!(one.allowed, Allowed::Rows(_)));
         if function == RowFunction::Average && has_list(&rows.context.filters) {
-            let parts = [(RowFunction::Sum, Aggregation::Sum), (RowFunction::Count, Aggregation::Sum)];
-            let parts = parts.map(|(function, combined)| self.row_aggregate(of(function), Some(combined), rows, place));
-            let [sum, count] = parts;
+            let parts = [RowFunction::Sum, RowFunction::Count];
+            let [sum, count] = parts.map(|function| self.row_aggregate(of(function), rows, place));
             let (Some(sum), Some(count)) = (sum?, count?) else { return Ok(None) };
             return divide(&sum, &count, place).map(Some);
         }
-        let combined = match function {
-            RowFunction::Sum | RowFunction::Count => Some(Aggregation::Sum),
-            RowFunction::Min => Some(Aggregation::Min),
-            RowFunction::Max => Some(Aggregation::Max),
-            RowFunction::Average => None,
-        };
-        let found = self.row_aggregate(of(function), combined, rows, place)?;
+        let found = self.row_aggregate(of(function), rows, place)?;
         // A count of no rows is BLANK in DAX, and 0 in a semantic query.
         let is_count = function == RowFunction::Count;
         Ok(found.map(|value| if is_count && value == Datum::Integer(0) { Datum::Blank } else { value }))
     }
 
-    /// Returns the value of an aggregate over rows. `combined` combines its values for parts of the rows.
-    fn row_aggregate(
-        &self,
-        aggregate: RowAggregate,
-        combined: Option<Aggregation>,
-        rows: &ModelRows<'q>,
-        place: Place,
-    ) -> Result<Option<Datum>> {
+    /// Returns the value of an aggregate over rows.
+    fn row_aggregate(&self, aggregate: RowAggregate, rows: &ModelRows<'q>, place: Place) -> Result<Option<Datum>> {
         if self.data.refuses(&aggregate) {
             return Ok(None);
         }
         let item = Item::Computed(self.number_of(aggregate));
-        self.item_value(&item, combined, &[rows.cube], &rows.context, place).map(Some)
+        self.item_value(&item, &[rows.cube], &rows.context, place).map(Some)
     }
 
     /// Returns the number of an aggregate. Equal aggregates have the same number.

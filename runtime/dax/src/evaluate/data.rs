@@ -25,9 +25,24 @@ pub struct FetchedData {
 }
 
 impl FetchedData {
-    /// Adds the rows of a query.
+    /// Adds the rows of a query. If it has several values, each is stored as the rows of a query of its own, as the
+    /// evaluation requested them.
     pub fn add(&mut self, query: SemanticQuery, rows: FetchedRows) {
-        self.queries.push((query, Arc::new(rows)));
+        let singles = singles(&query);
+        if singles.len() < 2 {
+            self.queries.push((query, Arc::new(rows)));
+            return;
+        }
+        let groups = query.dimensions.len();
+        for (at, single) in singles.into_iter().enumerate() {
+            let of_row = |row: &Vec<Datum>| row[..groups].iter().chain(row.get(groups + at)).cloned().collect();
+            let rows = FetchedRows { rows: rows.rows.iter().map(of_row).collect() };
+            self.queries.push((single, Arc::new(rows)));
+        }
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (&SemanticQuery, &Arc<FetchedRows>)> {
+        self.queries.iter().map(|(query, rows)| (query, rows))
     }
 
     /// Records that the values that a query computes for each row were refused: a policy closes a column to such a use,
@@ -59,6 +74,21 @@ impl FetchedData {
         self.queries.iter().find(|(other, _)| other == query).map(|(_, rows)| rows)
     }
 }
+
+/// Returns a query for each value of a query, in the order of the values. A query without values stays whole.
+pub fn singles(query: &SemanticQuery) -> Vec<SemanticQuery> {
+    let without = SemanticQuery { values: Vec::new(), computed: Vec::new(), ..query.clone() };
+    let of_values = query.values.iter().map(|value| SemanticQuery { values: vec![value.clone()], ..without.clone() });
+    let of_computed = query.computed.iter().map(|one| {
+        let one = RowAggregate { key: COMPUTED_KEY.into(), ..one.clone() };
+        SemanticQuery { computed: vec![one], ..without.clone() }
+    });
+    let all: Vec<SemanticQuery> = of_values.chain(of_computed).collect();
+    if all.is_empty() { vec![query.clone()] } else { all }
+}
+
+/// The key of a computed value, in a query with one value. No member has this name.
+pub(super) const COMPUTED_KEY: &str = "value";
 
 /// Rows of a query, grouped by the values of their key columns.
 #[derive(Debug)]

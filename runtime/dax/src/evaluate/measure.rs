@@ -48,18 +48,16 @@ impl<'q> Evaluator<'q> {
             return Err(not_supported(&format!("{what} in an expression"), place));
         }
         let item = Item::Measure(source);
-        let value = self.item_value(&item, self.additive(source), &aggregates.facts, context, place)?;
+        let value = self.item_value(&item, &aggregates.facts, context, place)?;
         // A count of no rows is BLANK in DAX, and 0 in a semantic query.
         let is_empty_count = value == Datum::Integer(0) && counts(self.model, source);
         Ok(if is_empty_count { Datum::Blank } else { value })
     }
 
-    /// Returns the value of a query for `item`, which has one value for each group. `combined` combines its values for
-    /// parts of the rows; it is `None` if they cannot be combined.
+    /// Returns the value of a query for `item`, which has one value for each group.
     pub(super) fn item_value(
         &self,
         item: &Item,
-        combined: Option<Aggregation>,
         facts: &[CubeId],
         context: &FilterContext,
         place: Place,
@@ -67,7 +65,7 @@ impl<'q> Evaluator<'q> {
         let context = self.along_relationships(context, facts, place)?;
         let context = &*context;
         let pins = self.pins_of(facts, context, place)?;
-        let folded = match combined {
+        let folded = match self.combination(item) {
             Some(aggregation) => self.folded(item, aggregation, facts, context, &pins, place)?,
             None => None,
         };
@@ -81,7 +79,7 @@ impl<'q> Evaluator<'q> {
 
     /// Returns the aggregation by which the values of a measure for parts of the rows are combined into its value for
     /// all rows. Returns `None` if the measure is not additive.
-    fn additive(&self, source: MeasureSource) -> Option<Aggregation> {
+    pub(super) fn additive(&self, source: MeasureSource) -> Option<Aggregation> {
         let MeasureSource::Model(id) = source else { return None };
         let MeasureKind::Aggregate(aggregate) = &self.model.measure(id).kind else { return None };
         match aggregate.function {

@@ -136,14 +136,16 @@ impl<'q> Evaluator<'q> {
         }
         let (query, layout) = self.semantic_query(&key.0, &key.1, facts, filters, place)?;
         self.warn_ineffective(&key.0, facts, filters, place)?;
-        let Some(rows) = self.data.rows(&query) else {
-            let mut missing = self.missing.borrow_mut();
-            if !missing.contains(&query) {
-                missing.push(query);
-            }
-            return Err(Halt::Missing);
+        let index = match self.data.rows(&query) {
+            Some(rows) => Index::new(rows, &layout, key.1.len()),
+            None => match self.combined_rows(&key.0, &query, place)? {
+                Some(rows) => Index::new(&rows, &layout, key.1.len()),
+                None => {
+                    self.request(&key.0, facts, query);
+                    return Err(Halt::Missing);
+                }
+            },
         };
-        let index = Index::new(rows, &layout, key.1.len());
         self.indexes.borrow_mut().insert(key, Rc::clone(&index));
         Ok(index)
     }

@@ -278,7 +278,7 @@ impl<'c> Conversion<'c> {
             return if case.ty == Type::Boolean { self.condition(case, depth) } else { Err(refusal(case.place)) };
         }
         let mut used = Compared::default();
-        let row = Row { context: self.row.context, columns: &self.sources };
+        let row = Row { context: self.row.context, columns: &self.sources, has_related: true };
         if let Ok(filter) = self.planner.has_value(expression, case, &row, &mut used) {
             self.read.extend(used.columns);
             return Ok(RowCondition::Filter(filter));
@@ -289,7 +289,7 @@ impl<'c> Conversion<'c> {
     fn condition(&mut self, scalar: &Scalar, depth: usize) -> Result<RowCondition, Problem> {
         self.count(depth, scalar.place)?;
         let mut used = Compared::default();
-        let row = Row { context: self.row.context, columns: &self.sources };
+        let row = Row { context: self.row.context, columns: &self.sources, has_related: true };
         if let Ok(filter) = self.planner.condition(scalar, &row, &mut used) {
             self.nodes += used.columns.len();
             self.read.extend(used.columns);

@@ -157,9 +157,10 @@ async fn rounds(
             Round::Done(result) => return Ok((result, progress)),
             Round::Needs(queries) => {
                 for query in queries {
-                    fetched.extend(answers(session, query, &mut progress, with_sql).await?);
+                    let answers = answers(session, query, &mut progress, with_sql).await?;
                     let size = |answer: &Answer| answer.returned_rows * (answer.columns.len() * size_of::<Datum>()) as u64;
-                    bytes += fetched.iter().filter_map(|(_, answer)| answer.as_ref()).map(size).sum::<u64>();
+                    bytes += answers.iter().filter_map(|(_, answer)| answer.as_ref()).map(size).sum::<u64>();
+                    fetched.extend(answers);
                     if bytes > MAX_BYTES as u64 {
                         return Err(DaxError::TooManyBytes { limit: MAX_BYTES as u64 });
                     }
@@ -250,8 +251,9 @@ async fn answers(
     progress: &mut Progress,
     with_sql: bool,
 ) -> Result<Vec<(SemanticQuery, Option<Answer>)>, DaxError> {
+    let statements = progress.statements.len();
     match fetch(session, &query, progress, with_sql).await {
-        Err(error) if !query.computed.is_empty() && is_refusal(&error) => {}
+        Err(error) if !query.computed.is_empty() && is_refusal(&error) => progress.statements.truncate(statements),
         answer => return Ok(vec![(query, Some(answer?))]),
     }
     let values = singles(&query);

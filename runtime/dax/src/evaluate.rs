@@ -29,6 +29,7 @@ mod source;
 mod summarize;
 mod table;
 mod time_form;
+mod timeline;
 mod walk;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -132,6 +133,7 @@ pub fn evaluate(
         ranks: RefCell::default(),
         aggregated: RefCell::default(),
         related: OnceCell::new(),
+        timelines: RefCell::default(),
         row_values: RefCell::default(),
         row_aggregates: RefCell::default(),
     };
@@ -210,6 +212,7 @@ struct Evaluator<'q> {
     aggregated: RefCell<HashMap<(usize, CubeId), bool>>,
     /// The columns that RELATED and SUMMARIZE read in the query.
     related: OnceCell<BTreeSet<DimensionId>>,
+    timelines: RefCell<HashMap<IndexKey, Rc<timeline::Timelines>>>,
     /// For nodes, by their addresses: the value that the warehouse computes for each row, or `None` if it cannot.
     row_values: RefCell<HashMap<usize, Option<Rc<OfRow<RowValue>>>>>,
     /// The aggregates that the warehouse computes.

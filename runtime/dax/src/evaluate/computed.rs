@@ -13,7 +13,7 @@ use terrane_compiler::query::{RowAggregate, RowCondition, RowFunction, RowValue}
 use terrane_compiler::types::Value;
 
 use super::data::COMPUTED_KEY;
-use super::context::{Allowed, FilterContext, FilterList};
+use super::context::{FilterContext, FilterList};
 use super::environment::Environment;
 use super::operators::divide;
 use super::source::Item;
@@ -205,7 +205,7 @@ impl<'q> Evaluator<'q> {
             value: value.part.clone(),
         };
         // Under a list of values, parts of the rows are combined, so that the list needs no query of its own.
-        let has_list = |list: &FilterList| list.filters.iter().any(|one| matches!(one.allowed, Allowed::Rows(_)));
+        let has_list = |list: &FilterList| list.filters.iter().any(|one| one.lists_values());
         if function == RowFunction::Average && has_list(&rows.context.filters) {
             let parts = [RowFunction::Sum, RowFunction::Count];
             let [sum, count] = parts.map(|function| self.row_aggregate(of(function), rows, place));

@@ -110,6 +110,11 @@ impl Index {
         Rc::new(Index { by_key })
     }
 
+    /// Returns the keys, each with its rows without the key columns.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&Vec<Datum>, &Vec<Vec<Datum>>)> {
+        self.by_key.iter()
+    }
+
     /// Returns the rows with this key, without the key columns.
     pub(super) fn rows_of(&self, key: &[Datum]) -> &[Vec<Datum>] {
         self.by_key.get(key).map_or(&[], |rows| rows)

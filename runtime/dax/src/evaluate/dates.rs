@@ -47,9 +47,7 @@ impl<'q> Evaluator<'q> {
             _ => Span::new(),
         };
         let current = match dates {
-            Some(table) => self.table(table, environment, &Need::All).map(|rows| {
-                rows.rows.iter().filter_map(|row| row[0].moment().filter(|_| !row[0].is_blank())).collect()
-            }),
+            Some(table) => self.table(table, environment, &Need::All).map(|rows| moments_of(&rows)),
             // A column of dates stands for CALCULATETABLE(DISTINCT(column)), which turns the current rows into filters.
             None => {
                 let inner = self.transitioned(environment, place)?;
@@ -107,6 +105,9 @@ impl<'q> Evaluator<'q> {
                 return Ok(Some((**range).clone()));
             }
         }
+        if let Some((first, last)) = self.period(table, environment)? {
+            return self.restriction_to(column, first, last, environment, place).map(Some);
+        }
         if environment.has_rows() || !environment.context.pins.is_empty() {
             return Ok(None);
         }
@@ -114,6 +115,60 @@ impl<'q> Evaluator<'q> {
         let dates = distinct(rows.rows.iter().map(|row| row.to_vec()).collect());
         let filter = self.one_of(&[column], &dates, place)?;
         Ok(Some(Restriction::of_columns(vec![column], Allowed::Condition(filter))))
+    }
+
+    /// Returns the first and the last date of a function whose dates are all dates of the column in a period: DATESYTD or
+    /// PREVIOUSYEAR. The last date is before the first one if there are no dates. Returns `None` for other functions.
+    fn period(&self, table: &'q Table, environment: &Environment) -> Result<Option<(DateTime, DateTime)>> {
+        let TableKind::Dates { function, column, dates, arguments, .. } = &table.kind else { return Ok(None) };
+        let (operation, place) = (function.operation, table.place);
+        if !matches!(operation, Operation::DatesYtd | Operation::PreviousYear) {
+            return Ok(None);
+        }
+        let end = match arguments.first() {
+            Some(Some(scalar)) => self.text(scalar, environment)?,
+            _ => String::new(),
+        };
+        let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
+        let current = match dates {
+            Some(table) => moments_of(&self.table(table, environment, &Need::All)?),
+            None => self.moments(*column, &self.transitioned(environment, place)?.context, place)?,
+        };
+        let midnight = |date: Date| date.to_datetime(Time::midnight());
+        let period = match operation {
+            Operation::DatesYtd => {
+                current.iter().max().map(|last| (midnight(start_of_year(last.date(), year_end)), *last))
+            }
+            _ => current.iter().min().map(|first| {
+                let this_year = start_of_year(first.date(), year_end);
+                let before = this_year.yesterday().map(|last| start_of_year(last, year_end)).unwrap_or(this_year);
+                // Times have microseconds.
+                (midnight(before), midnight(this_year).saturating_sub(1.microsecond()))
+            }),
+        };
+        Ok(Some(period.unwrap_or((DateTime::MAX, DateTime::MIN))))
+    }
+
+    /// Returns the filter that a column has a date from the first to the last one. If the ends may depend on the current
+    /// row, the filter is a range, so that no query of its own is needed for each row.
+    fn restriction_to(
+        &self,
+        column: DimensionId,
+        first: DateTime,
+        last: DateTime,
+        environment: &Environment,
+        place: Place,
+    ) -> Result<Restriction> {
+        let depends = environment.has_rows() || !environment.context.pins.is_empty();
+        let allowed = match (first > last, depends) {
+            (true, _) => Allowed::Rows(Vec::new()),
+            (false, true) => Allowed::Dates { first: Datum::of_moment(first), last: Datum::of_moment(last) },
+            (false, false) => {
+                let bound = |operator, moment| self.test(column, operator, vec![Datum::of_moment(moment)], place);
+                Allowed::Condition(Filter::And(vec![bound(Operator::Gte, first)?, bound(Operator::Lte, last)?]))
+            }
+        };
+        Ok(Restriction::of_columns(vec![column], allowed))
     }
 
     /// Returns the ends of a range of DATESBETWEEN.
@@ -212,6 +267,11 @@ fn reach(function: Operation, moved: Span, current: &[DateTime]) -> Option<(Date
         }
     };
     Some((from.to_datetime(Time::midnight()), to.to_datetime(Time::midnight())))
+}
+
+/// Returns the dates of a table with one column, without BLANK.
+fn moments_of(rows: &Rows) -> Vec<DateTime> {
+    rows.rows.iter().filter_map(|row| row[0].moment().filter(|_| !row[0].is_blank())).collect()
 }
 
 fn empty(table: &Table) -> Rc<Rows> {

@@ -12,6 +12,7 @@ use super::aggregate::{fold, fold_counted};
 use super::context::{Allowed, FilterContext, Pin};
 use super::environment::Environment;
 use super::source::Item;
+use super::timeline::DateRange;
 use super::{Datum, Evaluator, Result, not_supported};
 use crate::bound::{MeasureCall, MeasureSource};
 use crate::functions::Aggregation;
@@ -103,14 +104,23 @@ impl<'q> Evaluator<'q> {
     ) -> Result<Option<Datum>> {
         let is_applied = |column: &DimensionId| facts.iter().all(|fact| applies(self.model, *column, *fact));
         let is_list = |filter: &super::context::Restriction| {
-            matches!(filter.allowed, Allowed::Rows(_)) && filter.columns.iter().all(is_applied)
+            filter.lists_values() && filter.columns.iter().all(is_applied)
         };
         let Some(at) = context.filters.filters.iter().position(|filter| is_list(filter)) else { return Ok(None) };
         let mut others = context.filters.filters.clone();
         let list = others.remove(at);
-        let Allowed::Rows(rows) = &list.allowed else { return Ok(None) };
         let others = self.filter_list(others);
         let (mut keys, values) = split(pins);
+        let rows = match &list.allowed {
+            Allowed::Rows(rows) => rows,
+            Allowed::Dates { first, last } => {
+                let range = DateRange { column: list.columns[0], first, last };
+                let value =
+                    self.value_in_range(item, aggregation, &range, (keys, &values), (facts, &others), place)?;
+                return Ok(Some(value));
+            }
+            Allowed::Condition(_) => return Ok(None),
+        };
         keys.extend(&list.columns);
         let index = self.index(item.clone(), keys, facts, &others, place)?;
         let mut found = Vec::with_capacity(rows.len());

@@ -38,7 +38,7 @@ impl<'q> Evaluator<'q> {
         if missing.iter().any(|other| other.query == query) {
             return;
         }
-        let fact = match (item, facts) {
+        let fact = match (item.value(), facts) {
             (Item::Measure(_) | Item::Computed(_), [fact]) => Some(*fact),
             _ => None,
         };
@@ -48,7 +48,7 @@ impl<'q> Evaluator<'q> {
     /// Returns the aggregation that combines the values of `item` for parts of the rows; `None` if they cannot be
     /// combined.
     pub(super) fn combination(&self, item: &Item) -> Option<Aggregation> {
-        match item {
+        match item.value() {
             Item::Measure(source) => self.additive(*source),
             Item::Computed(number) => match self.row_aggregates.borrow()[*number].function {
                 RowFunction::Sum | RowFunction::Count => Some(Aggregation::Sum),

@@ -6,6 +6,7 @@
 //! apply. Everything else is computed here, on rows in memory. Not here: SQL, running queries.
 
 mod aggregate;
+mod blank_groups;
 mod budget;
 mod call;
 mod computed;

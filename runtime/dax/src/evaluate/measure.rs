@@ -200,14 +200,23 @@ impl<'q> Evaluator<'q> {
 
     /// Returns whether rows of other tables lack a partner in a table, and the filters allow the table's blank row.
     pub(super) fn has_unmatched(&self, table: CubeId, context: &FilterContext, place: Place) -> Result<bool> {
-        let leads_here = |from: CubeId| from != table && self.model.join_paths(from).is_to_one(table);
-        let can_miss = |from: &CubeId| leads_here(*from) && self.can_miss(*from, table);
-        let facts: Vec<CubeId> = self.model.cubes.iter().map(|cube| cube.id).filter(can_miss).collect();
+        let facts = self.tables_that_can_miss(table);
         let mut is_unmatched = false;
         for found in super::collected(facts.into_iter().map(|from| self.lacks_partners(from, table, context, place)))? {
             is_unmatched |= found;
         }
         Ok(is_unmatched)
+    }
+
+    /// Returns whether rows of other tables may lack a partner in a table.
+    pub(super) fn can_lack_partners(&self, table: CubeId) -> bool {
+        !self.tables_that_can_miss(table).is_empty()
+    }
+
+    fn tables_that_can_miss(&self, table: CubeId) -> Vec<CubeId> {
+        let leads_here = |from: CubeId| from != table && self.model.join_paths(from).is_to_one(table);
+        let can_miss = |from: &CubeId| leads_here(*from) && self.can_miss(*from, table);
+        self.model.cubes.iter().map(|cube| cube.id).filter(can_miss).collect()
     }
 
     fn can_miss(&self, from: CubeId, table: CubeId) -> bool {

@@ -21,18 +21,30 @@ use crate::bound::{Scalar, Table, TableKind};
 use crate::functions::Operation;
 use crate::place::Place;
 
+/// The dates of a function of time.
+#[derive(Debug, Default)]
+struct FoundDates {
+    dates: Vec<DateTime>,
+    /// True if they are all dates of their column from the first to the last one.
+    is_period: bool,
+}
+
 /// The largest number of days from the start of a year to one of its days.
 const LONGEST_YEAR: i32 = 367;
 
 impl<'q> Evaluator<'q> {
     pub(super) fn dates(&self, table: &'q Table, environment: &Environment) -> Result<Rc<Rows>> {
+        self.dates_found(table, environment).map(|found| rows_of(table, found.dates))
+    }
+
+    fn dates_found(&self, table: &'q Table, environment: &Environment) -> Result<FoundDates> {
         let TableKind::Dates { function, column, dates, arguments, words } = &table.kind else {
             return Err(not_supported("a table of dates", table.place));
         };
         let place = table.place;
         if function.operation == Operation::DatesBetween {
             let dates = self.dates_between(*column, arguments, environment, place)?;
-            return Ok(rows_of(table, dates));
+            return Ok(FoundDates { dates, is_period: false });
         }
         let argument = |at: usize| match arguments.get(at) {
             Some(Some(scalar)) => self.scalar(scalar, environment),
@@ -58,7 +70,7 @@ impl<'q> Evaluator<'q> {
         {
             // The filters bound the dates, so that only a part of the column is read.
             let current: Vec<DateTime> = current?;
-            let Some((from, to)) = reach(function.operation, moved, &current) else { return Ok(empty(table)) };
+            let Some((from, to)) = reach(function.operation, moved, &current) else { return Ok(FoundDates::default()) };
             let filters = self.range(*column, Some(from), Some(to), place)?;
             (self.moments(*column, &FilterContext::new(self.filter_list(filters)), place)?, current)
         } else {
@@ -69,22 +81,25 @@ impl<'q> Evaluator<'q> {
             Operation::DatesYtd => {
                 let end = to_text(&argument(0)?, place)?;
                 let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
-                let Some(last) = current.iter().max() else { return Ok(empty(table)) };
+                let Some(last) = current.iter().max() else { return Ok(FoundDates::default()) };
                 let start = start_of_year(last.date(), year_end);
-                all.into_iter().filter(|date| date.date() >= start && date <= last).collect()
+                all.iter().copied().filter(|date| date.date() >= start && date <= last).collect()
             }
             Operation::PreviousYear => {
                 let end = to_text(&argument(0)?, place)?;
                 let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
-                let Some(first) = current.iter().min() else { return Ok(empty(table)) };
+                let Some(first) = current.iter().min() else { return Ok(FoundDates::default()) };
                 let this_year = start_of_year(first.date(), year_end);
                 let before = this_year.yesterday().map(|last| start_of_year(last, year_end)).unwrap_or(this_year);
-                all.into_iter().filter(|date| (before..this_year).contains(&date.date())).collect()
+                all.iter().copied().filter(|date| (before..this_year).contains(&date.date())).collect()
             }
             Operation::SamePeriodLastYear | Operation::DateAdd => shifted(&all, &current, moved),
             _ => return Err(not_supported(function.name, place)),
         };
-        Ok(rows_of(table, found))
+        let is_period = found.iter().min().zip(found.iter().max()).is_some_and(|(first, last)| {
+            all.iter().filter(|date| (first..=last).contains(date)).count() == found.len()
+        });
+        Ok(FoundDates { dates: found, is_period })
     }
 
     /// Converts a table of dates that is the same for all rows to a condition, so that queries under it have its bounds on
@@ -111,8 +126,11 @@ impl<'q> Evaluator<'q> {
         if environment.has_rows() || !environment.context.pins.is_empty() {
             return Ok(None);
         }
-        let rows = self.dates(table, environment)?;
-        let dates = distinct(rows.rows.iter().map(|row| row.to_vec()).collect());
+        let FoundDates { dates, is_period } = self.dates_found(table, environment)?;
+        if let (true, Some(first), Some(last)) = (is_period, dates.iter().min(), dates.iter().max()) {
+            return self.restriction_to(column, *first, *last, environment, place).map(Some);
+        }
+        let dates = distinct(dates.into_iter().map(|date| vec![Datum::of_moment(date)]).collect());
         let filter = self.one_of(&[column], &dates, place)?;
         Ok(Some(Restriction::of_columns(vec![column], Allowed::Condition(filter))))
     }
@@ -272,10 +290,6 @@ fn reach(function: Operation, moved: Span, current: &[DateTime]) -> Option<(Date
 /// Returns the dates of a table with one column, without BLANK.
 fn moments_of(rows: &Rows) -> Vec<DateTime> {
     rows.rows.iter().filter_map(|row| row[0].moment().filter(|_| !row[0].is_blank())).collect()
-}
-
-fn empty(table: &Table) -> Rc<Rows> {
-    rows_of(table, Vec::new())
 }
 
 fn rows_of(table: &Table, dates: Vec<DateTime>) -> Rc<Rows> {

@@ -44,7 +44,8 @@ impl<'q> Evaluator<'q> {
         let place = table.place;
         if function.operation == Operation::DatesBetween {
             let dates = self.dates_between(*column, arguments, environment, place)?;
-            return Ok(FoundDates { dates, is_period: false });
+            let is_period = !dates.is_empty();
+            return Ok(FoundDates { dates, is_period });
         }
         let argument = |at: usize| match arguments.get(at) {
             Some(Some(scalar)) => self.scalar(scalar, environment),
@@ -102,8 +103,8 @@ impl<'q> Evaluator<'q> {
         Ok(FoundDates { dates: found, is_period })
     }
 
-    /// Converts a table of dates that is the same for all rows to a condition, so that queries under it have its bounds on
-    /// time. Returns `None` if the dates may depend on the current row.
+    /// Converts a table of dates to a filter. If the dates are the same for all rows, it is a condition, so that queries
+    /// under it have its bounds on time. Returns `None` if the dates of the caller are masked.
     pub(super) fn condition_of_dates(
         &self,
         table: &'q Table,
@@ -123,16 +124,16 @@ impl<'q> Evaluator<'q> {
         if let Some((first, last)) = self.period(table, environment)? {
             return self.restriction_to(column, first, last, environment, place).map(Some);
         }
-        if environment.has_rows() || !environment.context.pins.is_empty() {
-            return Ok(None);
-        }
         let FoundDates { dates, is_period } = self.dates_found(table, environment)?;
         if let (true, Some(first), Some(last)) = (is_period, dates.iter().min(), dates.iter().max()) {
             return self.restriction_to(column, *first, *last, environment, place).map(Some);
         }
         let dates = distinct(dates.into_iter().map(|date| vec![Datum::of_moment(date)]).collect());
-        let filter = self.one_of(&[column], &dates, place)?;
-        Ok(Some(Restriction::of_columns(vec![column], Allowed::Condition(filter))))
+        let allowed = match depends_on_row(environment) {
+            true => Allowed::Rows(dates),
+            false => Allowed::Condition(self.one_of(&[column], &dates, place)?),
+        };
+        Ok(Some(Restriction::of_columns(vec![column], allowed)))
     }
 
     /// Returns the first and the last date of a function whose dates are all dates of the column in a period: DATESYTD or
@@ -177,8 +178,7 @@ impl<'q> Evaluator<'q> {
         environment: &Environment,
         place: Place,
     ) -> Result<Restriction> {
-        let depends = environment.has_rows() || !environment.context.pins.is_empty();
-        let allowed = match (first > last, depends) {
+        let allowed = match (first > last, depends_on_row(environment)) {
             (true, _) => Allowed::Rows(Vec::new()),
             (false, true) => Allowed::Dates { first: Datum::of_moment(first), last: Datum::of_moment(last) },
             (false, false) => {
@@ -285,6 +285,11 @@ fn reach(function: Operation, moved: Span, current: &[DateTime]) -> Option<(Date
         }
     };
     Some((from.to_datetime(Time::midnight()), to.to_datetime(Time::midnight())))
+}
+
+/// Returns whether filters may differ from row to row.
+fn depends_on_row(environment: &Environment) -> bool {
+    environment.has_rows() || !environment.context.pins.is_empty()
 }
 
 /// Returns the dates of a table with one column, without BLANK.

@@ -122,6 +122,14 @@ impl<'m> MemberUses<'m> {
             groups(index).for_each(|id| self.dimension(id, Usage::Selected));
         }
         query.values.iter().for_each(|value| self.value(value.value, Usage::Selected));
+        for computed in &query.computed {
+            computed.value.for_each_dimension(&mut |id, is_condition| {
+                self.dimension(id, Usage::Selected);
+                if is_condition {
+                    self.dimension(id, Usage::Filtered);
+                }
+            });
+        }
         let on_rows = plan.facts.iter().flat_map(|fact| {
             let inside = fact.semi_joins.iter().flat_map(|semi_join| &semi_join.filters);
             fact.row_filters.iter().chain(inside)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use super::QueryError;
+use super::resolved_row::ResolvedRowAggregate;
 use crate::model::{CubeId, DimensionId, MeasureId, MetricId, Model, SegmentId};
 use crate::types::{Granularity, Value};
 
@@ -17,6 +18,8 @@ pub struct ResolvedQuery {
     pub groups: Vec<Group>,
     /// Measures and metrics in output order, after the groups.
     pub values: Vec<SelectedValue>,
+    /// Aggregates of values of rows, after the values.
+    pub computed: Vec<ResolvedRowAggregate>,
     /// Conditions without a measure, which are evaluated on rows.
     pub row_filters: Vec<RowFilter>,
     /// The ranges of `time_dimensions` and `time_range`, ANDed like the row filters.

@@ -472,6 +472,7 @@ impl Printer<'_> {
                 let profile = self.profile;
                 profile.quoting.write_text(&mut self.out, text);
             }
+            SqlExpr::Number(value) => literal::value(self.profile, value, &mut self.out),
             SqlExpr::Fraction(fraction) => self.text(&fraction.to_string()),
             SqlExpr::Integer(number) => {
                 if *number < 0 {
@@ -680,6 +681,7 @@ impl Printer<'_> {
                 }
             }
             SqlExpr::Integer(number) => *number >= 0,
+            SqlExpr::Number(value) => !is_negative(value),
             SqlExpr::Call { name, args } => self.profile.function(name, args.len(), None).is_some_and(|t| t.is_closed),
             SqlExpr::And(_)
             | SqlExpr::Or(_)
@@ -690,6 +692,15 @@ impl Printer<'_> {
             | SqlExpr::SumOver { .. } => false,
             _ => true,
         }
+    }
+}
+
+fn is_negative(number: &Value) -> bool {
+    match number {
+        Value::Integer(number) => *number < 0,
+        Value::Float(number) => number.is_sign_negative(),
+        Value::Decimal(digits) => digits.starts_with('-'),
+        _ => false,
     }
 }
 

@@ -162,7 +162,8 @@ async fn rounds(
             Round::Needs(queries) => {
                 for query in queries {
                     let answers = answers(session, query, &mut progress, with_sql).await?;
-                    let size = |answer: &Answer| answer.returned_rows * (answer.columns.len() * size_of::<Datum>()) as u64;
+                    let size =
+                        |answer: &Answer| answer.returned_rows * (answer.columns.len() * size_of::<Datum>()) as u64;
                     bytes += answers.iter().filter_map(|(_, answer)| answer.as_ref()).map(size).sum::<u64>();
                     fetched.extend(answers);
                     if bytes > MAX_BYTES as u64 {

@@ -380,6 +380,9 @@ fn exception(error: &QueryRunError) -> String {
 /// Returns the cube of the query's first member. If this is a metric, returns the cube of its first measure. Never
 /// returns a name that the model lacks.
 pub(super) fn cube_of(model: &Model, query: &SemanticQuery) -> Arc<str> {
+    if let (None, Some(computed)) = (query.values.first(), query.computed.first()) {
+        return model.cube_named(&computed.cube).map_or_else(|| UNKNOWN_CUBE.into(), |cube| Arc::clone(&cube.name));
+    }
     let first = query.values.first().or(query.dimensions.first());
     let time = query.time_dimensions.first().map(|dimension| &dimension.member);
     let named = first.or(time).and_then(|member| member.cube()).or(query.cube.as_deref());

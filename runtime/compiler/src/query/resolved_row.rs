@@ -27,17 +27,9 @@ pub struct TypedRowValue {
 pub enum RowValueKind {
     Dimension(DimensionId),
     Constant(Value),
-    Arithmetic {
-        operator: RowOperator,
-        left: Box<TypedRowValue>,
-        right: Box<TypedRowValue>,
-    },
+    Arithmetic { operator: RowOperator, left: Box<TypedRowValue>, right: Box<TypedRowValue> },
     Coalesce(Box<TypedRowValue>, Box<TypedRowValue>),
-    When {
-        condition: Box<ResolvedRowCondition>,
-        value: Box<TypedRowValue>,
-        otherwise: Box<TypedRowValue>,
-    },
+    When { condition: Box<ResolvedRowCondition>, value: Box<TypedRowValue>, otherwise: Box<TypedRowValue> },
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -63,12 +63,10 @@ impl<'q> Evaluator<'q> {
                 let all = [variables, own].concat();
                 self.is_blank_without_rows(result, table, &all)
             }
-            ScalarKind::Variable(id) if variables.contains(id) => {
-                match &self.query.variables[id.0 as usize].value {
-                    BoundExpression::Scalar(value) => is_blank(value),
-                    BoundExpression::Table(_) => false,
-                }
-            }
+            ScalarKind::Variable(id) if variables.contains(id) => match &self.query.variables[id.0 as usize].value {
+                BoundExpression::Scalar(value) => is_blank(value),
+                BoundExpression::Table(_) => false,
+            },
             _ => false,
         }
     }

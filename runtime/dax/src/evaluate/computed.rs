@@ -12,8 +12,8 @@ use terrane_compiler::model::{CubeId, DimensionId};
 use terrane_compiler::query::{RowAggregate, RowCondition, RowFunction, RowValue};
 use terrane_compiler::types::Value;
 
-use super::data::COMPUTED_KEY;
 use super::context::{FilterContext, FilterList};
+use super::data::COMPUTED_KEY;
 use super::environment::Environment;
 use super::operators::divide;
 use super::source::Item;
@@ -140,11 +140,7 @@ impl<'q> Evaluator<'q> {
     }
 
     /// Returns the cached value of a node, or converts it.
-    fn converted(
-        &self,
-        address: usize,
-        make: impl FnOnce() -> Option<OfRow<RowValue>>,
-    ) -> Option<Rc<OfRow<RowValue>>> {
+    fn converted(&self, address: usize, make: impl FnOnce() -> Option<OfRow<RowValue>>) -> Option<Rc<OfRow<RowValue>>> {
         if let Some(found) = self.row_values.borrow().get(&address) {
             return found.clone();
         }

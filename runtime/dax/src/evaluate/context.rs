@@ -86,7 +86,10 @@ pub(super) enum Allowed {
     /// The allowed combinations of values, sorted and without duplicates. They may depend on the current row.
     Rows(Vec<Vec<Datum>>),
     /// The dates of one column from the first to the last one. They may depend on the current row.
-    Dates { first: Datum, last: Datum },
+    Dates {
+        first: Datum,
+        last: Datum,
+    },
 }
 
 impl Restriction {

@@ -103,9 +103,8 @@ impl<'q> Evaluator<'q> {
         place: Place,
     ) -> Result<Option<Datum>> {
         let is_applied = |column: &DimensionId| facts.iter().all(|fact| applies(self.model, *column, *fact));
-        let is_list = |filter: &super::context::Restriction| {
-            filter.lists_values() && filter.columns.iter().all(is_applied)
-        };
+        let is_list =
+            |filter: &super::context::Restriction| filter.lists_values() && filter.columns.iter().all(is_applied);
         let Some(at) = context.filters.filters.iter().position(|filter| is_list(filter)) else { return Ok(None) };
         let mut others = context.filters.filters.clone();
         let list = others.remove(at);
@@ -115,8 +114,7 @@ impl<'q> Evaluator<'q> {
             Allowed::Rows(rows) => rows,
             Allowed::Dates { first, last } => {
                 let range = DateRange { column: list.columns[0], first, last };
-                let value =
-                    self.value_in_range(item, aggregation, &range, (keys, &values), (facts, &others), place)?;
+                let value = self.value_in_range(item, aggregation, &range, (keys, &values), (facts, &others), place)?;
                 return Ok(Some(value));
             }
             Allowed::Condition(_) => return Ok(None),

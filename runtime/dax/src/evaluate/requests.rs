@@ -60,8 +60,7 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns the rows of a query, combined from the rows of a fetched query with finer groups. `keys` is the number of
-    /// the query's dimensions.
+    /// Returns the rows of a query, combined from the rows of a fetched query with finer groups.
     pub(super) fn combined_rows(
         &self,
         item: &Item,

@@ -265,9 +265,8 @@ impl<'q> Evaluator<'q> {
             Allowed::Condition(filter) => Ok(filter.clone()),
             Allowed::Rows(rows) => self.one_of(&restriction.columns, rows, place),
             Allowed::Dates { first, last } => {
-                let bound = |operator, date: &Datum| {
-                    self.test(restriction.columns[0], operator, vec![date.clone()], place)
-                };
+                let bound =
+                    |operator, date: &Datum| self.test(restriction.columns[0], operator, vec![date.clone()], place);
                 Ok(Filter::And(vec![bound(Operator::Gte, first)?, bound(Operator::Lte, last)?]))
             }
         }

@@ -140,7 +140,8 @@ fn cases_run_with_the_tests_of_dimensions() {
     let messages = seen["results"].as_array().unwrap().iter().filter(|result| !result["message"].is_null()).count();
     assert_eq!(messages, 0, "policies hide values from this administrator: {seen}");
     // The file is read again for the next run.
-    std::fs::write(project.path().join("tests/orders.yml"), CASES.replace("orders.count: 4", "orders.count: 3")).unwrap();
+    std::fs::write(project.path().join("tests/orders.yml"), CASES.replace("orders.count: 4", "orders.count: 3"))
+        .unwrap();
     let (_, run) = ask(&server, &admin, "POST", "/api/v1/data-tests/run");
     let corrected = last(&server, &admin, run["id"].as_str());
     let outcomes = corrected["results"].as_array().unwrap().iter();

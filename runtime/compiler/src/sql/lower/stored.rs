@@ -170,12 +170,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the sum or the count of the values of a mean.
-    fn part_of_mean(
-        &self,
-        fact: &'a Fact<'a>,
-        index: usize,
-        function: AggregateFunction,
-    ) -> SqlExpr<'a> {
+    fn part_of_mean(&self, fact: &'a Fact<'a>, index: usize, function: AggregateFunction) -> SqlExpr<'a> {
         let planned = &self.plan.aggregates[index];
         let ty = Some(planned.aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown);
         if self.has_ranks(fact) {

@@ -48,6 +48,12 @@ const TYPES: &[(LogicalType, &str)] = &[
     (LogicalType::Binary, "BINARY"),
 ];
 
+/// Interpolates between the two values whose positions in the order are next to a share: a position is the rank less
+/// one, and the weight of a value falls from 1 at the position of the share to 0 at the positions next to it. Ranks of
+/// MySQL are unsigned, so positions are doubles.
+const PERCENTILE_OF_RANKS: &str = "sum(CASE WHEN abs(CAST({1} AS DOUBLE) - 1 - {3} * ({2} - 1)) < 1 \
+    THEN {0} * (1 - abs(CAST({1} AS DOUBLE) - 1 - {3} * ({2} - 1))) END)";
+
 /// The reserved words of both manuals.
 const RESERVED: &str = include_str!("reserved.txt");
 
@@ -74,6 +80,7 @@ pub fn profile() -> Profile {
         .function("var_pop", 1, "var_pop(CAST({0} AS DOUBLE))")
         .function("stddev_samp", 1, "stddev_samp(CAST({0} AS DOUBLE))")
         .function("var_samp", 1, "var_samp(CAST({0} AS DOUBLE))")
+        .function("percentile_of_ranks", 4, PERCENTILE_OF_RANKS)
         .function("mask_hash", 1, "SHA2({0}, 256)")
         .function("sample_order", 1, "crc32({0})")
         .function("mask_partial", 2, "CONCAT(LEFT(CONVERT({0} USING utf8mb4), 1), {1})")

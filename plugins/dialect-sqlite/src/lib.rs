@@ -42,6 +42,11 @@ const TYPES: &[(LogicalType, &str)] = &[
 const TEXT_TIME: &str = "CASE typeof({0}) WHEN 'text' THEN strftime('%Y-%m-%d %H:%M:%S', substr({0}, 1, 19)) || \
     rtrim(rtrim(rtrim(substr({0}, 20, 7), 'Z'), '0'), '.') ELSE {0} END";
 
+/// Interpolates between the two values whose positions in the order are next to a share: a position is the rank less
+/// one, and the weight of a value falls from 1 at the position of the share to 0 at the positions next to it.
+const PERCENTILE_OF_RANKS: &str =
+    "sum(CASE WHEN abs({1} - 1 - {3} * ({2} - 1)) < 1 THEN {0} * (1 - abs({1} - 1 - {3} * ({2} - 1))) END)";
+
 /// All words of sqlite.org/lang_keywords.html. SQLite accepts some of them as names in some places only.
 const RESERVED: &str = include_str!("reserved.txt");
 
@@ -57,6 +62,7 @@ pub fn profile() -> Profile {
         .null_order(NullOrder::NullsLow)
         .without_features(Feature::GROUPING_SETS | Feature::INTERVAL_ARITHMETIC)
         .ops(OPS)
+        .function("percentile_of_ranks", 4, PERCENTILE_OF_RANKS)
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
         .function("text_time", 1, TEXT_TIME)
         // Without the keyword, SQLite 3.51 computes the steps of an axis again for each row that is joined with them.

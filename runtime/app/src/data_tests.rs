@@ -1,10 +1,11 @@
-//! Data tests on the server: the tests of dimensions, on a schedule and on request.
+//! Data tests on the server: the tests of dimensions and the cases of `tests/*.yml`, on a schedule and on request.
 //!
 //! In: the project's tests, a schedule of the operator, and requests of administrators. Out: stored runs, log events
-//! and metrics. Tests are claims of the project about all rows, so they run with the operator's rights. They run one
-//! statement at a time, each under a permit of the limiter of queries. Not here: the statements (compiler), and
-//! messages to channels.
+//! and metrics. Tests are claims of the project about all rows, so they run with the operator's rights. Cases run with
+//! the rights of their callers. They run one statement at a time, each under a permit of the limiter of queries. Not
+//! here: the statements (compiler), comparing the rows of cases, and messages to channels.
 
+mod cases;
 mod task;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use jiff::Timestamp;
 use terrane_compiler::Access;
 use terrane_compiler::diagnostic::Diagnostic;
 
+pub use cases::{CaseContext, NoCases, ProjectCases};
 pub use task::DataTestTask;
 
 use crate::catalog::{Catalog, Snapshot};
@@ -54,6 +56,7 @@ pub struct DataTestSchedule {
 /// The ports and use cases that data tests need.
 pub struct DataTestPorts {
     pub records: Arc<dyn DataTestRecords>,
+    pub cases: Arc<dyn ProjectCases>,
     pub catalog: Arc<Catalog>,
     pub queries: Arc<QueryService>,
     pub warehouse: Arc<dyn Warehouse>,
@@ -145,7 +148,7 @@ impl DataTestService {
         DataTestRun { id, requested_by, created_at, started_at: None, ended_at: None, results: Vec::new() }
     }
 
-    /// Runs all tests of the project, one after the other, and returns the run with their results.
+    /// Runs all tests and cases of the project, one after the other, and returns the run with their results.
     async fn tested(&self, run: DataTestRun) -> DataTestRun {
         let started_at = Some(self.ports.clock.now());
         let snapshot = self.ports.catalog.snapshot();
@@ -153,6 +156,9 @@ impl DataTestService {
         for test in DimensionTestRun::all(&snapshot) {
             results.push(self.result(&snapshot, &test).await);
         }
+        let DataTestPorts { cases, queries, warehouse, clock, .. } = &self.ports;
+        let timeout = self.settings.timeout;
+        results.extend(cases.run(CaseContext { queries, warehouse: &**warehouse, clock: &**clock, timeout }).await);
         DataTestRun { started_at, ended_at: Some(self.ports.clock.now()), results, ..run }
     }
 

@@ -16,7 +16,7 @@ use crate::cost::{
     BudgetLedger, CostPorts, CostPredictor, CostService, ExecutionLog, GuardrailPorts, GuardrailService,
     GuardrailTable, HistoryRetention, Prices, ScanSizes,
 };
-use crate::data_tests::{DataTestPorts, DataTestService, DataTestSettings, DataTestTask};
+use crate::data_tests::{DataTestPorts, DataTestService, DataTestSettings, DataTestTask, ProjectCases};
 use crate::data_versions::DataVersions;
 use crate::dax::sessions::DaxSessions;
 use crate::dimension_values::lists::ValueLists;
@@ -119,6 +119,8 @@ pub struct ServerPorts {
     pub profile_texts: Arc<dyn ProfileTexts>,
     pub monitors: Arc<dyn MonitorRecords>,
     pub data_tests: Arc<dyn DataTestRecords>,
+    /// The cases of `tests/*.yml`.
+    pub cases: Arc<dyn ProjectCases>,
     pub deliveries: Arc<dyn DeliveryRecords>,
     pub channels: Arc<dyn AlertChannels>,
     pub retention: Arc<dyn Retention>,
@@ -292,7 +294,7 @@ impl Services {
         );
         let values = ValueLists::new(Arc::clone(&queries), Arc::clone(&versions), Arc::clone(&clock));
         let values = Arc::new(values);
-        let search = SearchService::new(Arc::clone(&catalog), None, Arc::clone(&values));
+        let search = SearchService::new(Arc::clone(&catalog), None, Arc::clone(&values), None);
         Services {
             catalog,
             queries,
@@ -311,9 +313,15 @@ impl Services {
         }
     }
 
-    /// Returns a search that uses the records of governance.
-    pub fn governed_search(&self, governance: GovernanceService) -> SearchService {
-        SearchService::new(Arc::clone(&self.catalog), Some(Arc::new(governance)), Arc::clone(&self.values))
+    /// Returns a search that uses the records of governance, unless it is switched off, and the history of queries,
+    /// unless costs are switched off.
+    pub fn recorded_search(
+        &self,
+        governance: Option<GovernanceService>,
+        executions: Option<ExecutionLog>,
+    ) -> SearchService {
+        let (governance, executions) = (governance.map(Arc::new), executions.map(Arc::new));
+        SearchService::new(Arc::clone(&self.catalog), governance, Arc::clone(&self.values), executions)
     }
 
     /// Returns a service that asks a language model about questions.
@@ -445,7 +453,8 @@ impl ServerServices {
         });
         let search = settings.search.then(|| {
             let catalog = Arc::clone(&services.catalog);
-            Arc::new(SearchService::new(catalog, governed.clone(), Arc::clone(&services.values)))
+            let (governed, values) = (governed.clone(), Arc::clone(&services.values));
+            Arc::new(SearchService::new(catalog, governed, values, executions.clone()))
         });
         let preaggregations = services.preaggregations(
             server.preaggregations,
@@ -501,6 +510,7 @@ impl ServerServices {
         });
         let data_tests = DataTestPorts {
             records: server.data_tests,
+            cases: server.cases,
             catalog: Arc::clone(&services.catalog),
             queries: Arc::clone(&services.queries),
             warehouse: Arc::clone(&services.warehouse),
@@ -598,7 +608,8 @@ impl ServerServices {
         }
     }
 
-    /// Returns the lines about governance below descriptions; none if governance is switched off.
+    /// Returns the notes about certifications and glossary terms that are shown below the descriptions of artifacts.
+    /// Returns no notes if governance is switched off.
     pub async fn notes(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> ArtifactNotes {
         match &self.governance {
             Some(governance) => governance.notes(snapshot, request).await,

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::output_file::OutputFile;
 use crate::report::plural;
 use crate::table;
-use format::NumberFormat;
+pub(crate) use format::NumberFormat;
 
 /// The form of the rows. On a terminal the default is a table, else JSON.
 #[derive(Debug, Default, clap::Args)]

@@ -22,9 +22,8 @@ use crate::query::{
 };
 use crate::resolve::resolve;
 use crate::sql::CompiledSql;
-use crate::sql::SAMPLE_ORDER;
-use crate::sql::dialect_profile::{DialectProfile, Op};
-use crate::sql::{TypeMismatch, dimension_mismatch};
+use crate::sql::dialect_profile::DialectProfile;
+use crate::sql::{SAMPLE_ORDER, TypeMismatch, dimension_mismatch, interpolates_percentiles};
 use crate::text::nearest::nearest;
 use crate::types::{LogicalType, Value};
 
@@ -121,7 +120,7 @@ pub enum Statistic {
 
 /// Returns whether a dialect interpolates quantiles.
 pub fn has_quantiles(profile: &DialectProfile) -> bool {
-    profile.op(Op::Percentile, 2, None).is_some()
+    interpolates_percentiles(profile)
 }
 
 /// Returns the reason why a strategy cannot be applied to a cube; `None` if it can.

@@ -25,6 +25,7 @@ mod scope;
 pub mod template;
 mod zone;
 
+pub(crate) use aggregate_call::interpolates_percentiles;
 pub use column_mistakes::{COLUMN_MISMATCH, TypeMismatch, column_mistakes, dimension_mismatch};
 pub(crate) use columns::columns;
 pub use compiled::{ColumnFormat, CompiledSql, MAX_ADDED_ROWS, ResultColumn};

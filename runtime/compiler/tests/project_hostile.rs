@@ -214,3 +214,34 @@ fn constant_number_measure_is_rejected() {
     let cubes = "cubes: [{name: c, sql_table: t, measures: [{name: one, type: number, sql: '1'}]}]";
     assert_eq!(check(&[("cubes/a.yml", cubes)]), vec!["constant-measure"]);
 }
+
+#[test]
+fn syntax_errors_of_all_items_are_reported() {
+    let text = "cubes:
+  - name: a
+    sql_table: [x
+  - name: b
+    sql: \"SELECT *name FROM t
+  - name: c
+    sql_table: c
+# A comment.
+  - name: d
+   sql_table: d
+metrics:
+\t- name: e
+";
+    assert_eq!(check(&[("cubes/a.yml", text)]), ["yaml-syntax"; 4]);
+    let many = format!("cubes:\n{}", "  - name: a: b\n".repeat(20_000));
+    assert_eq!(check(&[("cubes/a.yml", &many)]).len(), 20);
+    let anchors = "cubes:\n  - &a\n    name: [x\n  - <<: *a\n    sql_table: t\n";
+    assert_eq!(check(&[("cubes/a.yml", anchors)]), ["yaml-syntax"], "the alias may name an anchor of another item");
+}
+
+#[test]
+fn columns_may_begin_with_an_underscore() {
+    for sql in ["{CUBE}._deleted = 1", "{a}._x + 1_000 = {CUBE}._", "'}._x' = {CUBE}._or AND {CUBE}.\"_x\" = _y"] {
+        assert!(dimension(sql).is_empty(), "{sql}: {:?}", dimension(sql));
+    }
+    assert_eq!(dimension("{CUBE}.1_ = 1"), ["sql-syntax"]);
+    assert_eq!(dimension(&vec!["{CUBE}._x"; 500].join(" + ")), ["sql-syntax"]);
+}

@@ -59,8 +59,8 @@ pub fn read(tree: &SourceTree) -> (Vec<Expectation>, Vec<Diagnostic>) {
         let file = Arc::new(SourceFile { path: Arc::clone(path), text: Arc::clone(text) });
         let node = match yaml::parse(&file) {
             Ok(node) => node,
-            Err(diagnostic) => {
-                diagnostics.push(diagnostic);
+            Err(_) => {
+                diagnostics.extend(yaml::syntax_errors(&file));
                 continue;
             }
         };

@@ -106,9 +106,26 @@ pub fn hint(error: &ErrorBody) -> Option<String> {
             Value::Number(number) => number.to_string(),
             _ => return None,
         };
+        if key == "hint" {
+            return Some(text.trim_end_matches('.').to_owned());
+        }
         // Most messages already contain the value of the detail.
         (!text.is_empty() && !error.message.contains(&text)).then(|| format!("{}: {text}", key.replace('_', " ")))
     });
     let text = hints.collect::<Vec<_>>().join("; ");
     (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_wire::Code;
+
+    use super::*;
+
+    #[test]
+    fn hint_of_a_refusal_has_no_key() {
+        let body = ErrorBody::new(Code::InvalidQuery, "unknown").detail("hint", "Write it.").detail("field", "a");
+        let text = hint(&body).unwrap_or_default();
+        assert!(text.contains("Write it") && text.contains("field: a") && !text.contains("hint"), "{text}");
+    }
 }

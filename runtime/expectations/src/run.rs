@@ -1,12 +1,15 @@
 //! Runs cases against a project.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use terrane_app::data_check::plural;
 use terrane_app::ports::warehouse::{Statement, WarehouseError};
-use terrane_app::query::Answer;
+use terrane_app::query::{Answer, CacheControl, QueryRunError};
 use terrane_compiler::diagnostic::{Diagnostic, Span};
+use terrane_compiler::query::PreAggregations;
 
 use crate::compare::{Difference, difference, listed};
 use crate::expected::Expected;
@@ -40,10 +43,21 @@ pub enum Mismatch {
     Sql(WarehouseError),
     /// The rows differ from those expected.
     Rows(Difference),
+    /// Rows that were read from tables of pre-aggregations differ from those expected.
+    StoredRows(Difference, Vec<ReadTables>),
     /// Values of a dimension violate its test, or could not be checked.
     Values(Diagnostic),
     /// Rows could not be read back from the server's JSON, which is a bug.
     Encoding(String),
+}
+
+/// The tables of a pre-aggregation that answered a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadTables {
+    pub cube: Arc<str>,
+    pub name: Arc<str>,
+    /// The time at which the oldest table was read from the cube.
+    pub built_at: Timestamp,
 }
 
 /// Runs one case. Its SQL runs on the project's warehouse with the operator's privileges.
@@ -62,9 +76,14 @@ pub async fn run(subject: Subject<'_>, timeout: Duration, case: &Expectation) ->
 
 async fn evaluate(subject: Subject<'_>, timeout: Duration, case: &Expectation) -> (Option<Mismatch>, Option<String>) {
     let answer = match parse(&case.query) {
-        Ok(query) => {
+        Ok(mut query) => {
+            if case.query.get("pre_aggregations").is_none() {
+                query.pre_aggregations = PreAggregations::Off;
+            }
             let session = subject.queries.session(&case.caller);
-            async { session.prepare(&query).await?.run().await }.await.map_err(Refusal::from)
+            // A server may have older results and tables, while the SQL of the case reads the newest rows.
+            let newest = CacheControl { bypass: true, ..CacheControl::default() };
+            async { session.prepare(&query).await?.with_cache(newest).run().await }.await.map_err(Refusal::from)
         }
         Err(error) => Err(Refusal::from(error)),
     };
@@ -93,13 +112,29 @@ async fn rows_mismatch(
     let actual = Rows::of_answer(answer).map_err(encoding)?;
     let expected = match &case.expected {
         Expected::Sql(sql) => {
-            let by_hand = subject.warehouse.execute(by_hand(sql), timeout).await.map_err(Mismatch::Sql)?;
+            let statement = subject.warehouse.execute(by_hand(sql), timeout);
+            let refused = |error: QueryRunError| Mismatch::Refused(Box::new(Refusal::from(error)));
+            let by_hand = subject.queries.admitted(statement).await.map_err(refused)?.map_err(Mismatch::Sql)?;
             Rows::of_statement(&by_hand.schema, &by_hand.batches).map_err(encoding)?
         }
         Expected::Rows(rows) => listed(rows, &actual),
         Expected::Error { .. } | Expected::Unread => return Ok(None),
     };
-    Ok(difference(&actual, &expected, case.order).map(Mismatch::Rows))
+    let tables = read_tables(answer);
+    Ok(difference(&actual, &expected, case.order).map(|difference| match tables.is_empty() {
+        true => Mismatch::Rows(difference),
+        false => Mismatch::StoredRows(difference, tables),
+    }))
+}
+
+fn read_tables(answer: &Answer) -> Vec<ReadTables> {
+    let served = answer.pre_aggregations.iter().filter_map(|fact| Some((&fact.cube, fact.served.as_ref()?)));
+    let tables = served.map(|(cube, served)| ReadTables {
+        cube: Arc::clone(cube),
+        name: Arc::clone(&served.rollup),
+        built_at: served.built_at,
+    });
+    tables.collect()
 }
 
 /// Returns the statement of a case.
@@ -120,6 +155,21 @@ pub(crate) fn other_refusal(refusal: Refusal, code: &str, contains: Option<&str>
     })
 }
 
+impl Mismatch {
+    /// Returns whether the case was not checked: its SQL or its query could not run. It may be valid.
+    pub fn is_unchecked(&self) -> bool {
+        // The statuses of timeouts, limits and faults of the server or the warehouse.
+        let is_temporary = |refusal: &Refusal| matches!(refusal.body.code.status(), 408 | 429 | 500..);
+        match self {
+            Mismatch::Refused(refusal) => is_temporary(refusal),
+            Mismatch::OtherRefusal { actual, .. } => is_temporary(actual),
+            Mismatch::Sql(_) | Mismatch::Encoding(_) => true,
+            Mismatch::Values(problem) => !problem.is_error(),
+            Mismatch::Answered { .. } | Mismatch::Rows(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -136,6 +186,15 @@ impl fmt::Display for Mismatch {
             }
             Mismatch::Sql(error) => write!(f, "the SQL of the case failed: {error}"),
             Mismatch::Rows(difference) => difference.fmt(f),
+            Mismatch::StoredRows(difference, tables) => {
+                difference.fmt(f)?;
+                for ReadTables { cube, name, built_at } in tables {
+                    write!(f, "\n  rows of pre-aggregation `{cube}.{name}`, as old as {built_at}")?;
+                }
+                f.write_str(
+                    "\n  Build it, or write `pre_aggregations: off` in the query to compare the rows of the cube.",
+                )
+            }
             Mismatch::Values(problem) => {
                 write!(f, "{}", problem.full_message())
             }

@@ -13,6 +13,7 @@ mod dimension;
 mod javascript;
 mod measure;
 mod members;
+mod objects;
 mod read;
 mod references;
 mod spread;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use terrane_authoring::yaml::Yaml;
 use terrane_compiler::diagnostic::{Diagnostic, Span};
 
 use crate::draft::Reference;
@@ -17,6 +18,61 @@ pub(crate) fn report_division(what: &str, sql: &str, span: Span, findings: &mut 
         let cure = "If the warehouse divides integers and you rely on it, write floor(a / b).";
         findings.push(changed(span, what, cure));
     }
+}
+
+/// A percentile in the SQL of a measure.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Percentile<'s> {
+    /// The share in decimal digits.
+    pub(crate) share: &'s str,
+    pub(crate) argument: &'s str,
+}
+
+/// Makes a measure a `median` or a `percentile`.
+pub(crate) fn set_percentile(found: &Percentile<'_>, yaml: &mut Yaml) {
+    match found.share.trim_end_matches('0') {
+        "0.5" => yaml.set("type", Yaml::text("median")),
+        _ => {
+            yaml.set("type", Yaml::text("percentile"));
+            yaml.set("percentile", Yaml::Number(found.share.to_owned()));
+        }
+    }
+    yaml.set("sql", Yaml::Text(found.argument.to_owned()));
+}
+
+/// Reads SQL that is one call such as `PERCENTILE_CONT(0.95) WITHIN GROUP (ORDER BY amount)`.
+pub(crate) fn percentile(sql: &str) -> Option<Percentile<'_>> {
+    let rest = after_word(sql, "PERCENTILE_CONT")?.strip_prefix('(')?;
+    let (share, rest) = rest.split_once(')')?;
+    let share = share.trim();
+    let is_share = share.starts_with(['0', '1']) && share.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let rest = after_word(after_word(rest, "WITHIN")?, "GROUP")?.strip_prefix('(')?;
+    let argument = after_word(after_word(rest, "ORDER")?, "BY")?.trim_end().strip_suffix(')')?.trim();
+    let mut depth = 0_usize;
+    let is_closed = argument.chars().all(|c| match c {
+        '(' => {
+            depth += 1;
+            true
+        }
+        ')' if depth == 0 => false,
+        ')' => {
+            depth -= 1;
+            true
+        }
+        _ => true,
+    });
+    let is_plain = [" DESC", " ASC", " NULLS FIRST", " NULLS LAST"]
+        .iter()
+        .all(|end| !argument.to_ascii_uppercase().ends_with(end));
+    (is_share && is_closed && depth == 0 && is_plain && !argument.is_empty()).then_some(Percentile { share, argument })
+}
+
+/// Returns the text after a word at the beginning, without the spaces around the word.
+fn after_word<'s>(text: &'s str, word: &str) -> Option<&'s str> {
+    let text = text.trim_start();
+    let (start, rest) = (text.get(..word.len())?, text.get(word.len()..)?);
+    let is_end = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    (start.eq_ignore_ascii_case(word) && is_end).then(|| rest.trim_start())
 }
 
 /// Reports a measure of the cube `own` that combines measures of other cubes. The other tools join the cubes and then
@@ -72,6 +128,24 @@ mod tests {
         assert_eq!(found.len(), 1);
         let names: Vec<&str> = found[0].message.split('`').skip(1).step_by(2).collect();
         assert_eq!(names, ["a", "items", "users"]);
+    }
+
+    #[test]
+    fn percentiles_are_single_calls() {
+        for (sql, expected) in [
+            ("PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age)", Some(("0.5", "age"))),
+            (" percentile_cont ( 0.95 )\n within group (order by (a + f(b))) ", Some(("0.95", "(a + f(b))"))),
+            ("PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age DESC)", None),
+            ("PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) / SUM(a)", None),
+            ("PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) + (1)", None),
+            ("PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY age)", None),
+            ("PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY age)", None),
+            ("PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY )", None),
+            ("", None),
+        ] {
+            let found = percentile(sql).map(|found| (found.share, found.argument));
+            assert_eq!(found, expected, "{sql}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Cases for aggregates over many values, nulls, no rows, and values whose sum exceeds the column's type.
 
-use super::writer::{Expr, x};
+use super::writer::{Expr, x, y};
 use super::{Expected, Suite};
 use crate::LogicalType::{self, Date, Decimal, Float, Integer, Text, Timestamp};
 use crate::dialect::{Feature, Op};
@@ -31,6 +31,7 @@ pub(super) fn cases(suite: &mut Suite<'_>) {
         let table = one_column(suite, &[w.float(1.0), w.float(2.0), w.float(3.0), w.float(4.0)]);
         suite.push("percentile", format!("SELECT {} AS r FROM {table}", call.sql), vec![vec![Expected::Float(1.75)]]);
     }
+    ranked_percentiles(suite);
     let decimals = [w.decimal("0.1"), w.decimal("0.2"), w.decimal("-1.25")];
     suite.aggregate("avg of decimals", Op::Avg, Decimal, &decimals, Expected::Float(-0.95 / 3.0));
     suite.aggregate("min of decimals", Op::Min, Decimal, &decimals, Expected::number("-1.25"));
@@ -67,6 +68,25 @@ fn deviations(suite: &mut Suite<'_>) {
             suite.push(name, sql, vec![vec![expected]]);
         }
     }
+}
+
+/// Adds cases for percentiles that are computed from values, their ranks and their number.
+fn ranked_percentiles(suite: &mut Suite<'_>) {
+    let w = suite.writer;
+    let row = |value: Expr, rank: i64| [value, w.integer(rank), w.integer(4)];
+    let rows = [row(w.float(1.0), 1), row(w.float(2.0), 2), row(w.float(3.0), 3), row(w.float(4.0), 4)];
+    let rows: Vec<&[Expr]> = rows.iter().map(|row| &row[..]).collect();
+    for (share, expected) in [("0", 1.0), ("0.25", 1.75), ("0.5", 2.5), ("1", 4.0)] {
+        let args = [x(), y(), Expr::closed("t.z"), Expr::closed(share)];
+        let Some(call) = w.function("percentile_of_ranks", &args) else { return };
+        let sql = format!("SELECT {} AS r FROM {}", call.sql, w.table(&rows));
+        suite.push(format!("percentile {share} of ranks"), sql, vec![vec![Expected::Float(expected)]]);
+    }
+    let null = [w.null(Float), w.integer(1), w.integer(1)];
+    let args = [x(), y(), Expr::closed("t.z"), Expr::closed("0.5")];
+    let Some(call) = w.function("percentile_of_ranks", &args) else { return };
+    let sql = format!("SELECT {} AS r FROM {}", call.sql, w.table(&[&null]));
+    suite.push("percentile of a null", sql, vec![vec![Expected::Null]]);
 }
 
 fn sums(suite: &mut Suite<'_>) {

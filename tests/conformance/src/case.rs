@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use terrane_app::cost::{Guardrails, Prices};
-use terrane_app::data_tests::DataTestSettings;
+use terrane_app::data_tests::{DataTestSettings, NoCases};
 use terrane_app::governance::GovernanceSettings;
 use terrane_app::limits::RateSettings;
 use terrane_app::limits::quota::QuotaSettings;
@@ -369,6 +369,7 @@ impl World {
             profile_texts: Arc::new(StoredProfileTexts),
             monitors: Arc::clone(&monitors) as _,
             data_tests: Arc::<MemoryDataTests>::default(),
+            cases: Arc::new(NoCases),
             deliveries: monitors,
             channels: Arc::new(channels()),
             retention: Arc::new(FakeRetention),

@@ -89,3 +89,8 @@ pub fn checked(profile: Profile) -> DialectProfile {
 pub fn duckdb_raw_profile() -> RawProfile {
     from_sdk::raw_profile(dialect_duckdb::profile())
 }
+
+/// Returns the unchecked profile of SQLite, whose templates a test can use.
+pub fn sqlite_raw_profile() -> RawProfile {
+    from_sdk::raw_profile(dialect_sqlite::profile())
+}

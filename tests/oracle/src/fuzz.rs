@@ -85,12 +85,20 @@ impl Features {
 ///
 /// # Errors
 /// An engine does not start, or a world does not load, which is a fault of the generator.
-pub fn run(run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
-    let mut report = Report::default();
-    let mut product = match &run.spark {
+pub fn run(run: &Run, progress: impl FnMut(&Report)) -> Result<Report> {
+    let product = match &run.spark {
         Some(url) => Product::on_spark(settings(), url)?,
         None => Product::start(settings())?,
     };
+    run_on(product, run, progress)
+}
+
+/// Runs the fuzz loop on a product.
+///
+/// # Errors
+/// A world does not load, which is a fault of the generator.
+pub fn run_on(mut product: Product, run: &Run, mut progress: impl FnMut(&Report)) -> Result<Report> {
+    let mut report = Report::default();
     product.flaw = run.flaw;
     while report.queries < run.cases && report.differences.len() < run.max_differences {
         let seed = run.seed.wrapping_add(report.worlds as u64);

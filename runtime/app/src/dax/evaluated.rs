@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
@@ -76,6 +77,8 @@ struct Progress {
     statements: Vec<String>,
     /// True if every query so far was answered from the cache, and so also before the first query.
     is_cached: bool,
+    /// The time of the oldest data that was read.
+    as_of: Option<Timestamp>,
 }
 
 /// Makes all checks of a query that need no rows. The error names the first construct that cannot be evaluated.
@@ -105,6 +108,7 @@ pub(super) async fn execute(
         rows: result.batch.num_rows() as u64,
         batches: vec![result.batch],
         is_cached: progress.is_cached && !progress.data.is_empty(),
+        as_of: progress.as_of,
         duration: session.elapsed().saturating_sub(started),
         warnings,
     })
@@ -301,6 +305,7 @@ async fn fetch(
         return Err(DaxError::TooManyRowsRead { limit: answer.returned_rows.min(MAX_ROWS) });
     }
     progress.is_cached &= answer.freshness.is_cached;
+    progress.as_of = [progress.as_of, Some(answer.freshness.as_of)].into_iter().flatten().min();
     for warning in std::mem::take(&mut answer.warnings) {
         if !progress.warnings.contains(&warning) {
             progress.warnings.push(warning);

@@ -11,7 +11,7 @@ const PLACES: usize = 6;
 
 /// The form of a column's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NumberFormat {
+pub(crate) enum NumberFormat {
     Unchanged,
     /// A number with thousands separators.
     Number,
@@ -26,7 +26,7 @@ pub(super) enum NumberFormat {
 impl NumberFormat {
     /// Returns the form that the `format` of a member names: `currency`, `percent`, `integer`, `decimal` or
     /// `decimal_N`.
-    pub(super) fn named(name: Option<&str>) -> NumberFormat {
+    pub(crate) fn named(name: Option<&str>) -> NumberFormat {
         match name.unwrap_or_default() {
             "currency" => NumberFormat::Currency,
             "percent" | "percentage" => NumberFormat::Percent,
@@ -40,7 +40,7 @@ impl NumberFormat {
     }
 
     /// Formats a number in decimal digits. Returns `None` if the text is not such a number, or the form is `Unchanged`.
-    fn text(self, digits: &str, is_double: bool) -> Option<String> {
+    pub(crate) fn text(self, digits: &str, is_double: bool) -> Option<String> {
         match self {
             NumberFormat::Unchanged => None,
             NumberFormat::Number if is_double => {

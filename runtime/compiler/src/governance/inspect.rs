@@ -408,7 +408,7 @@ fn without_partition_filter(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
     names.into_iter().collect()
 }
 
-/// Returns whether a condition sets a lower bound of a time of the cube.
+/// Returns whether a condition sets a lower bound on a time dimension of the cube.
 fn starts(model: &Model, cube: CubeId, predicate: &Predicate) -> bool {
     is_bounded(model, cube, predicate, &|dimension| dimension.ty == DimensionType::Time)
 }

@@ -163,7 +163,7 @@ impl<'m> Protection<'m> {
         is_complete
     }
 
-    /// Adds a mask. If it refers to a value that the caller does not have, it shows null.
+    /// Adds a mask. If its SQL refers to an attribute that the caller does not have, the mask shows null.
     fn mask(&mut self, access: &Access<'m>, id: DimensionId, mask: &'m Mask) {
         let is_complete = match mask {
             Mask::Sql(sql) => self.bind(access, sql),

@@ -193,8 +193,8 @@ fn document(
             let lists = Fields::open_as(&root, &FILE, label, diagnostics).map(|fields| fields.keys())?;
             Some(Document { root, lists })
         }
-        Err(diagnostic) => {
-            diagnostics.push(diagnostic);
+        Err(_) => {
+            diagnostics.extend(yaml::syntax_errors(file));
             unread.extend(names_in(&file.text));
             None
         }

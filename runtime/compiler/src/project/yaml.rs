@@ -11,6 +11,7 @@ mod recovery;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_saphyr::granit_parser::{
@@ -24,6 +25,10 @@ use crate::text::{Origin, SourceFile};
 const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// The largest part of a file with a syntax error that is parsed.
 const MAX_PARTIAL_BYTES: usize = 64 * 1024;
+/// The largest number of bytes that are parsed to find further syntax errors of a file.
+const MAX_PARTIAL_WORK: usize = 8 * 1024 * 1024;
+/// The largest number of syntax errors of one file that are reported.
+const MAX_SYNTAX_ERRORS: usize = 20;
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 500_000;
 
@@ -90,16 +95,14 @@ fn parse_text(file: &Arc<SourceFile>, text: &str) -> Result<Option<Node>, Diagno
     Ok(tree.root)
 }
 
-/// Parses a mapping whose file has a syntax error. Returns the entries that can be parsed without the others. They are
-/// only checked, because values that the file states may be missing.
+/// Parses a mapping whose file has a syntax error. Returns the entries that can be parsed separately. They may only be
+/// checked, because other entries are missing.
 pub fn readable_part(file: &Arc<SourceFile>) -> Node {
     let mut entries = Vec::new();
     let mut at = 0;
     if file.text.len() <= MAX_FILE_BYTES {
         for part in recovery::entries(&file.text) {
-            // Everything before the entry is blank, so that the entry is at its place.
-            let before = file.text[..part.start].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' });
-            let text: String = before.chain(file.text[part.clone()].chars()).collect();
+            let text = at_its_place(&file.text, part.clone());
             if let Ok(Some(Node { value: NodeValue::Map(found), .. })) = parse_text(file, &text) {
                 entries.extend(found);
             }
@@ -111,6 +114,48 @@ pub fn readable_part(file: &Arc<SourceFile>) -> Node {
         }
     }
     Node { origin: Origin::start_of(file), value: NodeValue::Map(entries) }
+}
+
+/// Returns the syntax errors of a file that cannot be parsed. After the first one, the items of lists below the keys at the
+/// top are parsed one by one.
+pub fn syntax_errors(file: &Arc<SourceFile>) -> Vec<Diagnostic> {
+    let Err(first) = parse(file) else { return Vec::new() };
+    let mut errors = vec![first];
+    let mut size = 0;
+    for part in recovery::entries(&file.text).into_iter().flat_map(|entry| recovery::items(&file.text, entry)) {
+        size += part.end;
+        // The work grows with the square of the number of items.
+        if file.text.len() > MAX_FILE_BYTES || size > MAX_PARTIAL_WORK || errors.len() >= MAX_SYNTAX_ERRORS {
+            break;
+        }
+        // An alias may name an anchor of another part.
+        if has_alias(&file.text[part.clone()]) {
+            continue;
+        }
+        // The mistake is searched only in the part.
+        let text = at_its_place(&file.text, part).into();
+        let part = Arc::new(SourceFile { path: Arc::clone(&file.path), text });
+        let Err(error) = parse_text(&part, &part.text) else { continue };
+        let place = |error: &Diagnostic| error.span.as_ref().map(|span| (span.line, span.column));
+        if place(&error) > errors.last().and_then(place) {
+            errors.push(error);
+        }
+    }
+    errors
+}
+
+/// Returns whether a text may contain an alias such as `*name`.
+fn has_alias(text: &str) -> bool {
+    text.match_indices('*').any(|(at, _)| {
+        let is_name = text[at + 1..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        is_name && text[..at].trim_end_matches(' ').ends_with([':', '-', '[', ','])
+    })
+}
+
+/// Returns a part of a text after blanks, so that the part is at its place.
+fn at_its_place(text: &str, part: Range<usize>) -> String {
+    let before = text[..part.start].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' });
+    before.chain(text[part].chars()).collect()
 }
 
 /// A list or mapping that is not complete yet.

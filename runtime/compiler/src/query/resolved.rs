@@ -36,7 +36,8 @@ pub struct ResolvedQuery {
     /// The time axis, if rows are added for its steps or values are summed up along it.
     pub axis: Option<Axis>,
     /// The time along which running totals are summed up, or rolling windows move. Totals of these measures leave out
-    /// rows without the time. `None` even if a mask hides which rows have no time.
+    /// rows without the time. `None` if no measure needs a time, and also if the time is masked, because the totals
+    /// would disclose which rows have one.
     pub running_time: Option<GroupBy>,
     pub fill_gaps: bool,
     /// The shift of each time group if the query compares with another range.

@@ -3,14 +3,19 @@
 //! In: the warehouse's type, tokens. Out: sqlparser's dialect, byte offsets, [`Problem`]s. The profile
 //! of the dialect component decides how SQL is printed; this grammar only decides how it is parsed.
 
+use std::borrow::Cow;
+
 use sqlparser::ast::Ident;
 use sqlparser::dialect::{Dialect, GenericDialect, dialect_from_str};
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError};
 
 use super::ColumnName;
 use super::parser_error::lower_first;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::text::SqlText;
+
+/// The largest number of references such as `{CUBE}._id` in one text.
+const MAX_UNDERSCORES: usize = 100;
 
 /// Returns the grammar of a warehouse's type, or a generic one if the parser does not know the type.
 pub fn grammar(warehouse: &str) -> Box<dyn Dialect> {
@@ -109,8 +114,7 @@ impl<'t> Offsets<'t> {
 
 /// Returns the tokens of SQL, with comments and spaces. Escapes in string literals are unchanged.
 pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, Problem> {
-    let mut tokenizer = Tokenizer::new(dialect, text).with_unescape(false);
-    let tokens = tokenizer.tokenize_with_location().map_err(|error| {
+    let tokens = tokens_of(text, dialect).map_err(|error| {
         let at = offset_of(text, error.location);
         let rest = text.get(at..).unwrap_or_default();
         let open = match rest.chars().next() {
@@ -135,6 +139,44 @@ pub fn tokenize(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>,
                 .at(offset_of(text, token.span.start), token.token.to_string().len()))
         }
         None => Ok(tokens),
+    }
+}
+
+/// Returns the tokens of SQL with references. In some dialects the tokenizer takes the point of `{CUBE}._id` for the
+/// beginning of a number, because no word precedes it. The underscore is then read as a letter.
+fn tokens_of(text: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, TokenizerError> {
+    let mut readable = Cow::Borrowed(text);
+    let mut replaced = Vec::new();
+    loop {
+        let mut tokenizer = Tokenizer::new(dialect, &readable).with_unescape(false);
+        let error = match tokenizer.tokenize_with_location() {
+            Ok(mut tokens) => {
+                restore_underscores(text, &replaced, &mut tokens);
+                return Ok(tokens);
+            }
+            Err(error) => error,
+        };
+        let at = offset_of(&readable, error.location);
+        let is_member = readable[..at].ends_with('}') && readable[at..].starts_with("._");
+        if !is_member || replaced.len() == MAX_UNDERSCORES {
+            return Err(error);
+        }
+        readable.to_mut().replace_range(at + 1..at + 2, "x");
+        replaced.push(at + 1);
+    }
+}
+
+/// Writes the underscores at some byte offsets back into the words that begin there.
+fn restore_underscores(text: &str, replaced: &[usize], tokens: &mut [TokenWithSpan]) {
+    if replaced.is_empty() {
+        return;
+    }
+    let mut offsets = Offsets::new(text);
+    for token in tokens {
+        let at = offsets.advance(token.span.start);
+        if let (Token::Word(word), true) = (&token.token, replaced.contains(&at)) {
+            token.token = Token::make_word(&format!("_{}", &word.value[1..]), None);
+        }
     }
 }
 

@@ -220,8 +220,9 @@ pub(crate) enum SqlExpr<'a> {
     },
     /// `count(*) OVER ()`
     CountOverAll,
-    /// `row_number() OVER (ORDER BY …)`
+    /// `row_number() OVER (PARTITION BY … ORDER BY …)`
     RowNumber {
+        partition: Vec<SqlExpr<'a>>,
         order: Vec<SqlExpr<'a>>,
     },
 }

@@ -73,8 +73,8 @@ pub fn print_explain(
     printer.finish().map(Some)
 }
 
-/// The function that a dialect defines to declare that it evaluates a named query once only if the query has the
-/// keyword `MATERIALIZED`.
+/// The function by which a dialect requests the keyword `MATERIALIZED`. Without this keyword, its warehouse may
+/// evaluate a named query several times.
 const MATERIALIZED: (&str, usize) = ("materialized", 1);
 
 struct Printer<'p> {
@@ -541,26 +541,22 @@ impl Printer<'_> {
                 self.op(Op::Count, None, &[]);
                 self.text(" OVER ()");
             }
-            SqlExpr::RowNumber { order } => {
-                self.text("row_number() OVER (ORDER BY ");
-                self.list(order);
+            SqlExpr::RowNumber { partition, order } => {
+                self.text("row_number() OVER (");
+                self.partition_and_order(partition, order);
                 self.text(")");
             }
-        }
-    }
-
-    fn list(&mut self, all: &[SqlExpr<'_>]) {
-        for (index, expr) in all.iter().enumerate() {
-            if index > 0 {
-                self.text(", ");
-            }
-            self.expr(expr);
         }
     }
 
     fn sum_over(&mut self, argument: &SqlExpr<'_>, partition: &[SqlExpr<'_>], order: &[SqlExpr<'_>]) {
         self.op(Op::Sum, None, std::slice::from_ref(argument));
         self.text(" OVER (");
+        self.partition_and_order(partition, order);
+        self.text(if order.is_empty() { ")" } else { " ROWS UNBOUNDED PRECEDING)" });
+    }
+
+    fn partition_and_order(&mut self, partition: &[SqlExpr<'_>], order: &[SqlExpr<'_>]) {
         for (keyword, all) in [("PARTITION BY ", partition), ("ORDER BY ", order)] {
             for (index, expr) in all.iter().enumerate() {
                 self.text(if index == 0 { keyword } else { ", " });
@@ -570,7 +566,6 @@ impl Printer<'_> {
                 self.text(" ");
             }
         }
-        self.text(if order.is_empty() { ")" } else { " ROWS UNBOUNDED PRECEDING)" });
     }
 
     fn param(&mut self, value: &Value) {

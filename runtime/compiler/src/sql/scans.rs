@@ -306,8 +306,7 @@ impl<'a> Walk<'a> {
             | SqlExpr::Time { args: parts, .. }
             | SqlExpr::Sequence { parts, .. }
             | SqlExpr::And(parts)
-            | SqlExpr::Or(parts)
-            | SqlExpr::RowNumber { order: parts } => self.all(parts),
+            | SqlExpr::Or(parts) => self.all(parts),
             SqlExpr::InList { operand, .. } => self.expression(operand),
             SqlExpr::FilteredAggregate { call, filters } => {
                 self.expression(call);
@@ -320,6 +319,10 @@ impl<'a> Walk<'a> {
             }
             SqlExpr::SumOver { argument, partition, order } => {
                 self.expression(argument);
+                self.all(partition);
+                self.all(order);
+            }
+            SqlExpr::RowNumber { partition, order } => {
                 self.all(partition);
                 self.all(order);
             }

@@ -150,7 +150,10 @@ impl<'q> Evaluator<'q> {
         };
         let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
         let current = match dates {
-            Some(table) => moments_of(&self.table(table, environment, &Need::All)?),
+            Some(table) => {
+                let rows = self.table(table, environment, &Need::All)?;
+                moments_of(&rows)
+            }
             None => self.moments(*column, &self.transitioned(environment, place)?.context, place)?,
         };
         let midnight = |date: Date| date.to_datetime(Time::midnight());

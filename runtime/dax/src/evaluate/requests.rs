@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use terrane_compiler::model::{CubeId, DimensionId};
+use terrane_compiler::model::CubeId;
 use terrane_compiler::query::{MemberRef, RowFunction, SemanticQuery};
 
 use super::aggregate::fold;

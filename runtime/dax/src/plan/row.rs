@@ -425,7 +425,7 @@ fn condition_size(condition: &RowCondition) -> usize {
         RowCondition::Filter(_) => 0,
         RowCondition::Compare { left, right, .. } => size(left) + size(right),
         RowCondition::IsNull(value) => size(value),
-        RowCondition::And(all) | RowCondition::Or(all) => all.iter().map(size_of).sum(),
+        RowCondition::And(all) | RowCondition::Or(all) => all.iter().map(condition_size).sum(),
         RowCondition::Not(inner) => condition_size(inner),
     }
 }

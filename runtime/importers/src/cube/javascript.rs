@@ -1,8 +1,8 @@
 //! Reads models in JavaScript.
 //!
 //! In: a file with calls of `cube()` and `view()`. Out: the document that a file in YAML would contain. Object literals
-//! become mappings, template strings become strings with `${…}`, and a collection by name becomes a list. Nothing is
-//! executed. If the value of an expression is known only after running it, the value becomes a template, and later
+//! become mappings, template strings become strings with `${…}`, and a collection by name becomes a list. Spreads of
+//! constants of the file are replaced by their properties. Nothing is executed. If the value of an expression is known only after running it, the value becomes a template, and later
 //! stages report or close the item.
 
 use std::collections::{HashMap, HashSet};
@@ -22,6 +22,7 @@ use terrane_compiler::project::SourceFile;
 use terrane_compiler::project::yaml::{Key, Node, NodeValue, Plain};
 use terrane_compiler::text::Origin;
 
+use super::objects::{ObjectConstants, assigned_objects, declaration, is_export};
 use super::spread::{Spread, name_of, replace_unknown, replace_unknown_items};
 use crate::finding::{left_out, unread_at};
 
@@ -30,6 +31,8 @@ const MAX_BYTES: usize = 256 * 1024;
 /// The largest stack, in bytes, that one character of a file can need.
 const STACK_BYTES: usize = 8 * 1024;
 const MAX_DEPTH: usize = 200;
+/// The largest number of syntax errors of one file that are reported.
+const MAX_MISTAKES: usize = 20;
 /// The largest number of characters of code that a finding shows.
 const MAX_SHOWN: usize = 40;
 
@@ -89,7 +92,16 @@ pub(super) fn parse(file: &Arc<SourceFile>, findings: &mut Vec<Diagnostic>) -> R
     let Some(result) = result else {
         return Err(rejected(0, "it could not be parsed", "Write the model as YAML."));
     };
-    let (node, found) = result.map_err(|(offset, message)| rejected(offset, &message, "Correct the file."))?;
+    let (node, found) = match result {
+        Ok(document) => document,
+        Err(mistakes) => {
+            let mut mistakes = mistakes.into_iter();
+            let (offset, message) = mistakes.next().unwrap_or_default();
+            let first = rejected(offset, &message, "Correct the file.");
+            findings.extend(mistakes.map(|(offset, message)| *rejected(offset, &message, "Correct the file.")));
+            return Err(first);
+        }
+    };
     findings.extend(found);
     node.ok_or_else(|| rejected(0, "it contains no call of cube() or view() at its top", "Write the model as YAML."))
 }
@@ -113,16 +125,22 @@ type Parsed = (Option<Node>, Vec<Diagnostic>);
 /// Parses a file of JavaScript. Nothing is executed.
 ///
 /// # Errors
-/// Returns the byte offset and the message of the first syntax error.
-fn document(file: &Arc<SourceFile>) -> Result<Parsed, (usize, String)> {
+/// Returns the byte offset and the message of each syntax error. The parser can continue after some of them.
+fn document(file: &Arc<SourceFile>) -> Result<Parsed, Vec<(usize, String)>> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, &file.text, SourceType::mjs()).parse();
-    if let Some(mistake) = parsed.diagnostics.iter().next() {
+    let mistakes = parsed.diagnostics.iter().take(MAX_MISTAKES).map(|mistake| {
         let offset = mistake.labels.first().map_or(0, |label| label.offset());
-        return Err((offset as usize, mistake.message.to_string()));
+        (offset as usize, mistake.message.to_string())
+    });
+    let mut mistakes: Vec<(usize, String)> = mistakes.collect();
+    if !mistakes.is_empty() {
+        mistakes.sort_by_key(|(offset, _)| *offset);
+        return Err(mistakes);
     }
     let mut reader = Reader {
         file,
+        objects: ObjectConstants::of(&parsed.program),
         constants: HashMap::new(),
         declared: HashSet::new(),
         findings: Vec::new(),
@@ -142,8 +160,9 @@ fn document(file: &Arc<SourceFile>) -> Result<Parsed, (usize, String)> {
     Ok((Some(Node { origin: Origin::start_of(file), value }), findings))
 }
 
-struct Reader<'r> {
+struct Reader<'r, 'a> {
     file: &'r Arc<SourceFile>,
+    objects: ObjectConstants<'r, 'a>,
     /// The strings and numbers that the top level of the file declares.
     constants: HashMap<String, String>,
     /// The names of variables that the top level of the file declares. Such a name is not a reference to a member.
@@ -153,11 +172,14 @@ struct Reader<'r> {
     views: Vec<Node>,
 }
 
-impl Reader<'_> {
-    fn program(&mut self, program: &Program<'_>) {
+impl<'r, 'a> Reader<'r, 'a> {
+    fn program(&mut self, program: &Program<'a>) {
         for statement in &program.body {
+            if let Some(declaration) = declaration(statement) {
+                self.constants(declaration);
+                continue;
+            }
             match statement {
-                Statement::VariableDeclaration(declaration) => self.constants(declaration),
                 Statement::ImportDeclaration(import) => {
                     let names = import.specifiers.iter().flatten().map(|specifier| specifier.local().name.to_string());
                     self.declared.extend(names);
@@ -193,7 +215,7 @@ impl Reader<'_> {
     }
 
     /// Reads a statement at the top level of the file, which should be a call of `cube` or `view`.
-    fn expression(&mut self, expression: &Expression<'_>) {
+    fn expression(&mut self, expression: &Expression<'a>) {
         match expression.without_parentheses() {
             Expression::CallExpression(call) => {
                 let function = self.source(call.callee.span()).to_owned();
@@ -209,8 +231,7 @@ impl Reader<'_> {
 
     /// Reports an assignment, unless it exports something, such as `module.exports = …`.
     fn assignment(&mut self, assignment: &AssignmentExpression<'_>) {
-        let target = self.source(assignment.left.span());
-        if target != "module.exports" && !target.starts_with("module.exports.") && !target.starts_with("exports.") {
+        if !is_export(&self.file.text, assignment.left.span()) {
             self.report_code(assignment.span);
         }
     }
@@ -220,10 +241,11 @@ impl Reader<'_> {
         self.findings.push(left_out(self.origin(span).span(), what, "Write these cubes as object literals."));
     }
 
-    fn call(&mut self, call: &CallExpression<'_>, function: &str) {
+    fn call(&mut self, call: &CallExpression<'a>, function: &str) {
         let name = call.arguments.first().and_then(Argument::as_expression).and_then(|name| self.plain_text(name));
         let body = call.arguments.get(1).and_then(Argument::as_expression).map(Expression::without_parentheses);
-        let (Some(name), Some(Expression::ObjectExpression(object))) = (name, body) else {
+        let object = body.and_then(|body| self.object(body));
+        let (Some(name), Some(object)) = (name, object) else {
             let what = format!("a {function} is not imported: its name or its body is computed");
             let cure = "Write a name and an object literal.";
             self.findings.push(left_out(self.origin(call.span).span(), what, cure));
@@ -238,24 +260,38 @@ impl Reader<'_> {
         }
     }
 
+    /// Returns the object literal that an expression is or names.
+    fn object<'e>(&self, expression: &'e Expression<'a>) -> Option<&'e ObjectExpression<'a>>
+    where
+        'r: 'e,
+    {
+        match expression.without_parentheses() {
+            Expression::ObjectExpression(object) => Some(object),
+            other => self.objects.resolve(other),
+        }
+    }
+
     /// Returns a mapping with the key `name` and the properties of an object literal.
-    fn item(&mut self, name: &str, origin: &Origin, object: &ObjectExpression<'_>, spread: Spread) -> Node {
+    fn item(&mut self, name: &str, origin: &Origin, object: &ObjectExpression<'a>, spread: Spread) -> Node {
         let mut entries = vec![(self.key("name", origin), text_node(name, origin))];
         entries.extend(self.entries(object, spread));
         Node { origin: origin.clone(), value: NodeValue::Map(entries) }
     }
 
     /// Reads the properties of an object literal.
-    fn entries(&mut self, object: &ObjectExpression<'_>, spread: Spread) -> Vec<(Key, Node)> {
-        let mut entries: Vec<(Key, Node)> = Vec::new();
+    fn entries(&mut self, object: &ObjectExpression<'a>, spread: Spread) -> Vec<(Key, Node)> {
+        let mut entries = Vec::new();
+        self.add_entries(object, spread, &mut entries);
+        entries
+    }
+
+    /// Adds the properties of an object literal to the properties before it, of which it may replace some.
+    fn add_entries(&mut self, object: &ObjectExpression<'a>, spread: Spread, entries: &mut Vec<(Key, Node)>) {
         for property in &object.properties {
             let property = match property {
                 ObjectPropertyKind::ObjectProperty(property) => property,
                 ObjectPropertyKind::SpreadProperty(property) => {
-                    let what = format!("`{}` is computed and not imported", self.shown(property.span));
-                    let span = self.origin(property.span).span();
-                    self.findings.push(left_out(span, what, "Write the properties that it adds."));
-                    replace_unknown(&mut entries, spread, &self.computed(property.span));
+                    self.spread_entries(Some(&property.argument), property.span, spread, entries);
                     continue;
                 }
             };
@@ -263,7 +299,7 @@ impl Reader<'_> {
             let Some(name) = self.name(&property.key, property.computed) else {
                 let what = format!("`{}` is not imported: its name is computed", self.shown(property.key.span()));
                 self.findings.push(left_out(origin.span(), what, "Write its name."));
-                replace_unknown(&mut entries, spread, &self.computed(property.key.span()));
+                replace_unknown(entries, spread, &self.computed(property.key.span()));
                 continue;
             };
             let snaked = snake(&name);
@@ -276,7 +312,22 @@ impl Reader<'_> {
             entries.retain(|(key, _)| *key.text != *renamed.unwrap_or(&name));
             entries.push((Key { text: renamed.unwrap_or(&name).into(), origin }, value));
         }
-        entries
+    }
+
+    /// Adds the properties of a spread object. If the object is unknown, reports it and changes what it may replace.
+    fn spread_entries(
+        &mut self,
+        object: Option<&Expression<'a>>,
+        span: Span,
+        spread: Spread,
+        entries: &mut Vec<(Key, Node)>,
+    ) {
+        if let Some(object) = object.and_then(|object| self.object(object)) {
+            return self.add_entries(object, spread, entries);
+        }
+        let what = format!("`{}` is computed and not imported", self.shown(span));
+        self.findings.push(left_out(self.origin(span).span(), what, "Write the properties that it adds."));
+        replace_unknown(entries, spread, &self.computed(span));
     }
 
     /// Returns the name of a property. A computed name such as `['public']` is known if it is a constant string.
@@ -288,11 +339,17 @@ impl Reader<'_> {
     }
 
     /// Converts the value of a key.
-    fn value(&mut self, key: &str, expression: &Expression<'_>) -> Node {
+    fn value(&mut self, key: &str, expression: &Expression<'a>) -> Node {
         let expression = expression.without_parentheses();
         let origin = self.origin(expression.span());
         if let Some(text) = self.plain_text(expression) {
             return text_node(&text, &origin);
+        }
+        if let Some(object) = self.object(expression) {
+            return Node { origin, value: self.object_value(key, object) };
+        }
+        if let Some(objects) = assigned_objects(expression) {
+            return Node { origin, value: self.assigned_value(key, objects) };
         }
         let value = match expression {
             Expression::TemplateLiteral(template) => return text_node(&self.template(template), &origin),
@@ -309,13 +366,6 @@ impl Reader<'_> {
                 });
                 NodeValue::List(items.collect())
             }
-            Expression::ObjectExpression(object) if COLLECTIONS.contains(&key) => {
-                NodeValue::List(self.collection(key, object))
-            }
-            Expression::ObjectExpression(object) if key == "cubes" => {
-                NodeValue::Map(self.entries(object, Spread::ClosesPart))
-            }
-            Expression::ObjectExpression(object) => NodeValue::Map(self.entries(object, Spread::Replaces)),
             Expression::ArrowFunctionExpression(function) => match function.body.as_expression() {
                 Some(body) => return self.value(key, body),
                 None => return self.computed(expression.span()),
@@ -332,8 +382,35 @@ impl Reader<'_> {
         Node { origin, value }
     }
 
+    /// Converts an object literal that is the value of a key.
+    fn object_value(&mut self, key: &str, object: &ObjectExpression<'a>) -> NodeValue {
+        match key {
+            _ if COLLECTIONS.contains(&key) => NodeValue::List(self.collection(key, object)),
+            "cubes" => NodeValue::Map(self.entries(object, Spread::ClosesPart)),
+            _ => NodeValue::Map(self.entries(object, Spread::Replaces)),
+        }
+    }
+
+    /// Converts a call of `Object.assign`, which means the same as a literal that spreads its arguments.
+    fn assigned_value(&mut self, key: &str, objects: &[Argument<'a>]) -> NodeValue {
+        if COLLECTIONS.contains(&key) {
+            let spread = spread_of_items(key);
+            let mut items = Vec::new();
+            for object in objects {
+                self.spread_items(object.as_expression(), object.span(), spread, &mut items);
+            }
+            return NodeValue::List(items);
+        }
+        let spread = if key == "cubes" { Spread::ClosesPart } else { Spread::Replaces };
+        let mut entries = Vec::new();
+        for object in objects {
+            self.spread_entries(object.as_expression(), object.span(), spread, &mut entries);
+        }
+        NodeValue::Map(entries)
+    }
+
     /// Converts an item of an array.
-    fn element(&mut self, key: &str, expression: &Expression<'_>) -> Node {
+    fn element(&mut self, key: &str, expression: &Expression<'a>) -> Node {
         match expression.without_parentheses() {
             Expression::Identifier(name)
                 if key == EXCLUDES
@@ -348,20 +425,35 @@ impl Reader<'_> {
 
     /// Converts an object such as `{count: {…}}` to a list of mappings, each with its key as `name`. An item of the
     /// list that is not a mapping stands for a property that is not imported, and may replace an inherited item.
-    fn collection(&mut self, key: &str, object: &ObjectExpression<'_>) -> Vec<Node> {
-        let spread = if MEMBERS.contains(&key) { Spread::ClosesMember } else { Spread::Replaces };
+    fn collection(&mut self, key: &str, object: &ObjectExpression<'a>) -> Vec<Node> {
         let mut items = Vec::new();
+        self.add_items(object, spread_of_items(key), &mut items);
+        items
+    }
+
+    /// Adds the items of a spread object. If the object is unknown, reports it and changes what it may replace.
+    fn spread_items(&mut self, object: Option<&Expression<'a>>, span: Span, spread: Spread, items: &mut Vec<Node>) {
+        if let Some(object) = object.and_then(|object| self.object(object)) {
+            return self.add_items(object, spread, items);
+        }
+        let what = format!("`{}` is computed and not imported", self.shown(span));
+        self.findings.push(left_out(self.origin(span).span(), what, "Write the members that it adds."));
+        replace_unknown_items(items, spread, self.computed(span));
+    }
+
+    /// Adds the items of an object to the items before it, of which it may replace some.
+    fn add_items(&mut self, object: &ObjectExpression<'a>, spread: Spread, items: &mut Vec<Node>) {
         for property in &object.properties {
-            let ObjectPropertyKind::ObjectProperty(property) = property else {
-                let what = format!("`{}` is computed and not imported", self.shown(property.span()));
-                let span = self.origin(property.span()).span();
-                self.findings.push(left_out(span, what, "Write the members that it adds."));
-                replace_unknown_items(&mut items, spread, self.computed(property.span()));
-                continue;
+            let property = match property {
+                ObjectPropertyKind::ObjectProperty(property) => property,
+                ObjectPropertyKind::SpreadProperty(property) => {
+                    self.spread_items(Some(&property.argument), property.span, spread, items);
+                    continue;
+                }
             };
             let origin = self.origin(property.key.span());
             let name = self.name(&property.key, property.computed);
-            if let (Some(name), Expression::ObjectExpression(object)) = (&name, property.value.without_parentheses()) {
+            if let (Some(name), Some(object)) = (&name, self.object(&property.value)) {
                 items.retain(|item| name_of(item) != Some(name.as_str()));
                 items.push(self.item(name, &origin, object, spread));
                 continue;
@@ -377,10 +469,9 @@ impl Reader<'_> {
                     ];
                     items.push(Node { origin, value: NodeValue::Map(entries) });
                 }
-                None => replace_unknown_items(&mut items, spread, self.computed(property.span)),
+                None => replace_unknown_items(items, spread, self.computed(property.span)),
             }
         }
-        items
     }
 
     /// Returns the text of a string, of a constant, of a template string without expressions, or of strings and numbers
@@ -465,6 +556,11 @@ impl Reader<'_> {
     fn key(&self, name: &str, origin: &Origin) -> Key {
         Key { text: name.into(), origin: origin.clone() }
     }
+}
+
+/// Returns the consequence of an item with an unknown name in a collection.
+fn spread_of_items(key: &str) -> Spread {
+    if MEMBERS.contains(&key) { Spread::ClosesMember } else { Spread::Replaces }
 }
 
 fn text_node(text: &str, origin: &Origin) -> Node {

@@ -11,7 +11,7 @@ use terrane_compiler::types::WindowLength;
 use super::members::{MemberReader, may_be_true, members};
 use crate::draft::Member;
 use crate::entry::Entry;
-use crate::measure_sql::report_division;
+use crate::measure_sql::{percentile, report_division, set_percentile};
 
 /// The window of a measure, in the terms of the project.
 enum Window {
@@ -84,7 +84,9 @@ pub(super) fn measure(node: &Node, reader: &mut MemberReader<'_>) -> Option<Memb
         _ => Some(reader.sql(&entry, "sql")?),
     };
     let mut yaml = Yaml::map([("name", Yaml::text(&*name)), ("type", Yaml::text(ty))]);
-    if let Some(sql) = sql {
+    if let Some(found) = sql.as_deref().filter(|_| ty == "number").and_then(percentile) {
+        set_percentile(&found, &mut yaml);
+    } else if let Some(sql) = sql {
         if ty == "number" {
             report_division(&entry.what, &sql, entry.span_of("sql"), reader.findings);
             reader.report_other_cubes(&entry);

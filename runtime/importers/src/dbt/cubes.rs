@@ -149,6 +149,9 @@ impl CubeReader<'_> {
         if let Some(percentile) = measure.percentile.as_ref().filter(|_| ty == "percentile") {
             yaml.set("percentile", Yaml::Number(percentile.clone()));
         }
+        if measure.is_approximate && matches!(ty, "percentile" | "median") {
+            yaml.set("approximate", Yaml::Boolean(true));
+        }
         if measure.is_private {
             yaml.set("public", Yaml::Boolean(false));
         }

@@ -75,6 +75,8 @@ pub(super) struct Measure {
     pub(super) agg_time_dimension: Option<String>,
     /// The percentile to compute, between 0 and 1.
     pub(super) percentile: Option<String>,
+    /// True if the warehouse may approximate the percentile.
+    pub(super) is_approximate: bool,
     pub(super) creates_metric: bool,
     /// True if only the measure's metric is a part of the dbt project, and the metric has filters.
     pub(super) is_private: bool,

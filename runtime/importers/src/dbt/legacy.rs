@@ -235,13 +235,9 @@ pub(super) fn aggregated(entry: &Entry<'_>, name: String, findings: &mut Vec<Dia
         reject(entry, "its percentile is discrete: one of the values", cure, findings);
         return None;
     }
+    let mut is_approximate = false;
     if let Some(parameters) = parameters {
-        if parameters.boolean("use_approximate_percentile") == Some(false) {
-            parameters.word("use_approximate_percentile");
-        } else {
-            let cure = "The percentile of the project is exact.";
-            parameters.drop_key("use_approximate_percentile", cure, findings);
-        }
+        is_approximate = parameters.boolean("use_approximate_percentile") == Some(true);
         parameters.finish(findings);
     }
     Some(Measure {
@@ -251,6 +247,7 @@ pub(super) fn aggregated(entry: &Entry<'_>, name: String, findings: &mut Vec<Dia
         expr: expr(entry, "expr", findings).ok()?,
         agg_time_dimension: entry.word("agg_time_dimension"),
         percentile: percentile.or_else(|| entry.word("percentile")),
+        is_approximate,
         creates_metric: false,
         is_private: false,
         wording: wording(entry, findings),

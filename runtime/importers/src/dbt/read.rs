@@ -62,7 +62,10 @@ impl Project {
         let Some(file) = folder.read(path, &mut self.findings) else { return };
         match yaml::parse(&file) {
             Ok(node) => self.document(&node, path),
-            Err(problem) => self.findings.push(unread_yaml(path, problem)),
+            Err(_) => {
+                let errors = yaml::syntax_errors(&file).into_iter();
+                self.findings.extend(errors.map(|problem| unread_yaml(path, problem)));
+            }
         }
     }
 

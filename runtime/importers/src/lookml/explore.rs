@@ -223,6 +223,11 @@ fn join_of(
             let foreign = if foreign.contains('.') { foreign.to_owned() } else { format!("{base}.{foreign}") };
             format!("${{{foreign}}} = ${{{alias}.{key}}}")
         }
+        _ if fields.has("sql") => {
+            let cure = "Write the joined rows as a model (models/*.sql).";
+            fields.reject("its SQL is a clause (`sql`), not a condition", cure, findings);
+            return None;
+        }
         _ => {
             let cure = "Write `sql_on` with the fields of both views.";
             fields.reject("it has no condition", cure, findings);

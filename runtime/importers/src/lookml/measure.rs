@@ -14,7 +14,7 @@ use super::syntax::{Item, Value};
 use crate::aggregation::measure_type;
 use crate::draft::{Member, Reference};
 use crate::finding::left_out;
-use crate::measure_sql::{report_division, report_other_cubes};
+use crate::measure_sql::{percentile, report_division, report_other_cubes, set_percentile};
 
 pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member> {
     let (fields, name) = reader.open(item, "measure")?;
@@ -55,7 +55,9 @@ pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member
         }
     };
     let mut yaml = Yaml::map([("name", Yaml::text(&*name)), ("type", Yaml::text(ty))]);
-    if let Some(sql) = sql {
+    if let Some(found) = sql.as_deref().filter(|_| ty == "number").and_then(percentile) {
+        set_percentile(&found, &mut yaml);
+    } else if let Some(sql) = sql {
         if ty == "number" {
             report_division(&fields.what, &sql, fields.span_of("sql"), reader.findings);
         }

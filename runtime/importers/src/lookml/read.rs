@@ -75,20 +75,28 @@ pub(super) fn read(dir: &Path) -> Result<Project, AuthoringError> {
 
 impl Items {
     fn file(&mut self, folder: &mut ModelFolder, path: &str) {
-        if path.ends_with(".lookml") {
-            let cure = "Build the dashboard in a client. Older LookML in YAML must be converted by Looker first.";
-            return self.findings.push(unread(path, format!("{path} is a dashboard, which is not imported"), cure));
+        if path.ends_with(".dashboard.lookml") {
+            let what = format!("{path} is a dashboard, which is not imported");
+            return self.findings.push(unread(path, what, "Build the dashboard in a client."));
         }
         let Some(file) = folder.read(path, &mut self.findings) else {
             // The file may contain explores.
             self.has_explores = true;
             return;
         };
+        if path.ends_with(".lookml") && is_yaml(&file.text) {
+            self.unread.extend(named(&file.text));
+            self.has_explores |= file.text.contains("explore");
+            let what = format!("{path} was not read: it is older LookML, in YAML");
+            return self.findings.push(unread(path, what, "Convert the project to new LookML in Looker."));
+        }
         match syntax::parse(&file) {
             Ok(items) => items.into_iter().for_each(|item| self.item(item, path, &folder.paths)),
-            Err(mistake) => {
-                let what = format!("{path} was not read: {}", mistake.message);
-                self.findings.push(unread_at(mistake.span, what, "Correct the file."));
+            Err(mistakes) => {
+                self.findings.extend(mistakes.into_iter().map(|mistake| {
+                    let what = format!("{path} was not read: {}", mistake.message);
+                    unread_at(mistake.span, what, "Correct the file.")
+                }));
                 self.unread.extend(named(&file.text));
                 self.has_explores |= file.text.contains("explore");
             }
@@ -122,6 +130,12 @@ impl Items {
             }
         }
     }
+}
+
+/// Returns whether a file has older LookML, whose first line with content begins an item of a list in YAML.
+fn is_yaml(text: &str) -> bool {
+    let content = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    content.is_some_and(|line| line.starts_with('-') || line.starts_with("connection: ") && !text.contains('{'))
 }
 
 fn is_no(item: &Item) -> bool {

@@ -73,9 +73,12 @@ impl<'r> ViewReader<'r> {
             self.findings.push(closed(fields.span_of("required_access_grants"), what, cure));
         }
         let tags = fields.list("tags");
-        if !tags.is_empty() {
-            let tags = Yaml::texts(tags.iter().map(|tag| tag.text.as_str()));
-            yaml.set("meta", Yaml::map([("tags", tags)]));
+        let tags = (!tags.is_empty()).then(|| ("tags", Yaml::texts(tags.iter().map(|tag| tag.text.as_str()))));
+        let label = |key| fields.text(key).filter(|text| !text.contains("{{")).map(|text| (key, Yaml::text(text)));
+        let labels = ["group_label", "group_item_label"].map(label);
+        let meta: Vec<_> = tags.into_iter().chain(labels.into_iter().flatten()).collect();
+        if !meta.is_empty() {
+            yaml.set("meta", Yaml::map(meta));
         }
         let span = fields.span.clone();
         fields.finish(self.findings);

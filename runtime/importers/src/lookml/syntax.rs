@@ -1,6 +1,7 @@
 //! Parses LookML.
 //!
-//! In: a file. Out: its items with their places, or the first syntax error. The values of keys for SQL, HTML and
+//! In: a file. Out: its items with their places, or its syntax errors. After an error, the parser continues with the next
+//! field or view. The values of keys for SQL, HTML and
 //! expressions end at `;;`. All other values are words, strings, lists or blocks. The nesting and the number of items
 //! are bounded. Not here: the meaning of keys.
 
@@ -11,6 +12,14 @@ use terrane_compiler::project::SourceFile;
 
 const MAX_DEPTH: usize = 32;
 const MAX_ITEMS: usize = 200_000;
+/// The largest number of syntax errors of one file that are reported.
+const MAX_MISTAKES: usize = 20;
+/// The keys of blocks at the top level of a file, and in a view or explore. Parsing continues at a line that begins with
+/// one of them.
+const BLOCKS: &[&[&str]] = &[
+    &["view:", "explore:", "datagroup:", "access_grant:", "constant:"],
+    &["dimension:", "dimension_group:", "measure:", "filter:", "parameter:", "set:", "join:", "derived_table:"],
+];
 
 /// A key with its value, such as `dimension: id { … }`.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +47,9 @@ pub(super) struct Entry {
     pub(super) key: Option<String>,
     pub(super) text: String,
 }
+
+/// The reason why a value was not read: a mistake, which the parser has added to its mistakes.
+struct Stopped;
 
 /// A syntax error and its place.
 #[derive(Debug)]
@@ -78,14 +90,13 @@ impl Item {
 /// Parses a file.
 ///
 /// # Errors
-/// Returns the first syntax error. The rest of the file is not read.
-pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Vec<Item>, Mistake> {
-    let mut parser = Parser { file, text: &file.text, at: 0, line: 1, line_start: 0, items: 0 };
-    let items = parser.items(0)?;
-    match parser.peek() {
-        None => Ok(items),
-        Some(_) => Err(parser.mistake("expected a key")),
-    }
+/// Returns the syntax errors, in the order of the file. There is at least one.
+pub(super) fn parse(file: &Arc<SourceFile>) -> Result<Vec<Item>, Vec<Mistake>> {
+    let text = &file.text;
+    let mut parser =
+        Parser { file, text, at: 0, line: 1, line_start: 0, items: 0, mistakes: Vec::new(), resumed: None };
+    let items = parser.file();
+    if parser.mistakes.is_empty() { Ok(items) } else { Err(parser.mistakes) }
 }
 
 /// Returns true for a key whose value ends at `;;`.
@@ -101,11 +112,51 @@ struct Parser<'f> {
     /// The byte offset at which the current line begins.
     line_start: usize,
     items: usize,
+    mistakes: Vec<Mistake>,
+    /// The depth of the block at which parsing continues after a mistake.
+    resumed: Option<usize>,
 }
 
 impl<'f> Parser<'f> {
-    fn mistake(&self, message: &'static str) -> Mistake {
-        Mistake { message, span: self.span(1) }
+    /// Adds a mistake at the current place.
+    fn mistake(&mut self, message: &'static str) -> Stopped {
+        let span = self.span(1);
+        self.mistakes.push(Mistake { message, span });
+        Stopped
+    }
+
+    /// Reads all items. After a mistake at the top level, continues with the next view or explore.
+    fn file(&mut self) -> Vec<Item> {
+        loop {
+            let items = self.items(0);
+            if items.is_ok() && self.peek().is_none() {
+                return items.unwrap_or_default();
+            }
+            if items.is_ok() {
+                self.mistake("expected a key");
+            }
+            if self.next_block(0).is_none() {
+                return Vec::new();
+            }
+        }
+    }
+
+    /// Moves to the next line that begins with a block of this depth or a smaller one, and returns its depth.
+    fn next_block(&mut self, depth: usize) -> Option<usize> {
+        let known = &BLOCKS[..=depth.min(BLOCKS.len() - 1)];
+        let rest = self.text.get(self.at..).filter(|_| self.mistakes.len() < MAX_MISTAKES)?;
+        let mut at = self.at;
+        for line in rest.split_inclusive('\n') {
+            let content = line.trim_start();
+            let begins = |keys: &&[&str]| keys.iter().any(|key| content.starts_with(*key));
+            if let (true, Some(found)) = (at > self.at, known.iter().position(begins)) {
+                self.advance(at + line.len() - content.len());
+                return Some(found);
+            }
+            at += line.len();
+        }
+        self.advance(self.text.len());
+        None
     }
 
     /// Moves to a byte offset, which must be a boundary between characters.
@@ -137,7 +188,7 @@ impl<'f> Parser<'f> {
     }
 
     /// Reads items up to a closing brace or the end of the file.
-    fn items(&mut self, depth: usize) -> Result<Vec<Item>, Mistake> {
+    fn items(&mut self, depth: usize) -> Result<Vec<Item>, Stopped> {
         if depth > MAX_DEPTH {
             return Err(self.mistake("blocks are nested too deeply"));
         }
@@ -147,12 +198,21 @@ impl<'f> Parser<'f> {
             if self.items > MAX_ITEMS {
                 return Err(self.mistake("the file has too many items"));
             }
-            items.push(self.item(depth)?);
+            match self.item(depth) {
+                Ok(item) => items.push(item),
+                Err(Stopped) => {
+                    self.resumed = self.resumed.or_else(|| self.next_block(depth));
+                    if self.resumed != Some(depth) {
+                        return Err(Stopped);
+                    }
+                    self.resumed = None;
+                }
+            }
         }
         Ok(items)
     }
 
-    fn item(&mut self, depth: usize) -> Result<Item, Mistake> {
+    fn item(&mut self, depth: usize) -> Result<Item, Stopped> {
         let length = self.text[self.at..]
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .unwrap_or(self.text.len() - self.at);
@@ -174,16 +234,20 @@ impl<'f> Parser<'f> {
     }
 
     /// Reads an expression up to `;;`.
-    fn expression(&mut self) -> Result<Value, Mistake> {
+    fn expression(&mut self) -> Result<Value, Stopped> {
         // No key of an expression is also the key of a block, so a brace is a part of the expression.
         let rest = &self.text[self.at..];
-        let end = rest.find(";;").ok_or_else(|| self.mistake("expected `;;` at the end of an expression"))?;
+        let begins_block = |line: &str| BLOCKS.iter().copied().flatten().any(|key| line.trim_start().starts_with(*key));
+        // A line that begins a block shows that the expression before it has no end.
+        let Some(end) = rest.find(";;").filter(|end| !rest[..*end].lines().skip(1).any(begins_block)) else {
+            return Err(self.mistake("expected `;;` at the end of an expression"));
+        };
         let text = rest[..end].trim().to_owned();
         self.advance(self.at + end + 2);
         Ok(Value::Text(text))
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value, Mistake> {
+    fn value(&mut self, depth: usize) -> Result<Value, Stopped> {
         match self.peek() {
             Some('{') => self.block(None, depth),
             Some('[') => self.list(),
@@ -199,7 +263,7 @@ impl<'f> Parser<'f> {
         }
     }
 
-    fn block(&mut self, name: Option<String>, depth: usize) -> Result<Value, Mistake> {
+    fn block(&mut self, name: Option<String>, depth: usize) -> Result<Value, Stopped> {
         self.advance(self.at + 1);
         let items = self.items(depth + 1)?;
         if self.peek() != Some('}') {
@@ -209,7 +273,7 @@ impl<'f> Parser<'f> {
         Ok(Value::Block { name, items })
     }
 
-    fn list(&mut self) -> Result<Value, Mistake> {
+    fn list(&mut self) -> Result<Value, Stopped> {
         self.advance(self.at + 1);
         let mut entries = Vec::new();
         loop {
@@ -229,7 +293,7 @@ impl<'f> Parser<'f> {
         Ok(Value::List(entries))
     }
 
-    fn entry(&mut self) -> Result<Entry, Mistake> {
+    fn entry(&mut self) -> Result<Entry, Stopped> {
         let text = self.scalar()?;
         if self.peek() != Some(':') {
             return Ok(Entry { key: None, text });
@@ -239,12 +303,12 @@ impl<'f> Parser<'f> {
         Ok(Entry { key: Some(text), text: self.scalar()? })
     }
 
-    fn scalar(&mut self) -> Result<String, Mistake> {
+    fn scalar(&mut self) -> Result<String, Stopped> {
         if self.text[self.at..].starts_with('"') { self.string() } else { self.word() }
     }
 
     /// Reads a word: a name, a number, a path, or a reference to a set.
-    fn word(&mut self) -> Result<String, Mistake> {
+    fn word(&mut self) -> Result<String, Stopped> {
         let is_end = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | '[' | ']' | ',' | ':' | '"' | '#');
         let rest = &self.text[self.at..];
         let length = rest.find(is_end).unwrap_or(rest.len());
@@ -256,7 +320,7 @@ impl<'f> Parser<'f> {
         Ok(word)
     }
 
-    fn string(&mut self) -> Result<String, Mistake> {
+    fn string(&mut self) -> Result<String, Stopped> {
         let mut text = String::new();
         let mut characters = self.text[self.at + 1..].char_indices();
         while let Some((at, c)) = characters.next() {
@@ -281,7 +345,7 @@ impl<'f> Parser<'f> {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Result<Vec<Item>, Mistake> {
+    fn parsed(text: &str) -> Result<Vec<Item>, Vec<Mistake>> {
         parse(&Arc::new(SourceFile { path: "a.lkml".into(), text: text.into() }))
     }
 
@@ -318,9 +382,27 @@ mod tests {
             (deep.as_str(), (1, 133)),
             (lists.as_str(), (1, 5)),
         ] {
-            let mistake = parsed(text).expect_err(text);
-            assert_eq!((mistake.span.line, mistake.span.column), place, "{text:.20}");
+            let mistakes = parsed(text).expect_err(text);
+            assert_eq!((mistakes[0].span.line, mistakes[0].span.column), place, "{text:.20}");
         }
+    }
+
+    #[test]
+    fn parsing_continues_after_a_mistake() {
+        let text = "view: a {
+  dimension: id { sql: ${TABLE}.id }
+  dimension: ok { type: string }
+  dimension: city { type: }
+}
+view: b {
+  dimension: lost { type: }
+}
+explore: c { join: d { on: [ } }
+";
+        let places: Vec<_> = parsed(text).expect_err(text).iter().map(|m| (m.span.line, m.span.column)).collect();
+        assert_eq!(places, [(2, 23), (4, 27), (7, 27), (9, 30)], "{text}");
+        let many = "measure x\n".repeat(1000);
+        assert!(parsed(&format!("view: a {{\n{many}}}")).expect_err("mistakes").len() <= MAX_MISTAKES);
     }
 
     #[test]

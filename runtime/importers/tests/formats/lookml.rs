@@ -278,6 +278,53 @@ fn files_that_cannot_be_read_close_the_views_that_they_name() {
 }
 
 #[test]
+fn older_files_are_read_if_they_have_the_new_syntax() {
+    let files = [
+        ("orders.view.lookml", ORDERS),
+        ("model.lkml", "explore: orders {}\nexplore: people {}\n"),
+        ("people.view.lkml", "view: people { dimension: id { type: number } }\n"),
+        ("old/people.view.lookml", "# An older file.\n- view: people\n  fields:\n  - dimension: id\n"),
+        ("old/model.lookml", "- connection: x\n- explore: people\n"),
+    ];
+    let imported = Imported::of(Format::LookMl, &files);
+    assert!(imported.can_name("orders.status") && imported.has("people.id"));
+    assert!(imported.is_filtered("people"), "an older file names it, and may restrict it");
+    for file in ["old/people.view.lookml", "old/model.lookml"] {
+        assert_eq!(imported.codes(file, 1), [Code::NotRead], "{file}");
+        assert!(imported.messages(file, 1)[0].contains("older LookML"), "{file}");
+    }
+}
+
+#[test]
+fn labels_of_groups_become_metadata() {
+    let views = "view: a {
+  dimension: ip { group_label: \"Asset\" group_item_label: \"Address\" tags: [\"net\"] }
+  dimension: host { group_label: \"{{ _localization['asset'] }}\" }
+  measure: count { type: count group_label: \"Counts\" }
+}
+explore: a {}
+";
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", views)]);
+    let text = imported.file("cubes/a.yml");
+    assert!(text.contains("meta: {tags: [net], group_label: Asset, group_item_label: Address}"), "{text}");
+    assert!(text.contains("meta: {group_label: Counts}") && !text.contains("_localization"), "{text}");
+    assert!(imported.report.findings.is_empty(), "{:#?}", imported.report.findings);
+}
+
+#[test]
+fn raw_join_is_one_finding() {
+    let views = "view: a { dimension: id {} }
+view: a__items { dimension: id {} }
+explore: a {
+  join: a__items { sql: LEFT JOIN UNNEST(${a.items}) AS a__items ;; relationship: one_to_many }
+}
+";
+    let imported = Imported::of(Format::LookMl, &[("a.lkml", views)]);
+    assert_eq!(imported.codes("a.lkml", 4), [Code::NotCarriedOver]);
+    assert!(imported.messages("a.lkml", 4)[0].contains("a clause"), "{:?}", imported.messages("a.lkml", 4));
+}
+
+#[test]
 fn views_that_extend_a_block_are_left_out() {
     let views = "view: a { dimension: id {} }
 view: b { extends: { a: yes } dimension: id {} }

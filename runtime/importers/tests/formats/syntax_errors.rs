@@ -1,5 +1,5 @@
-//! Tests imports of files with syntax errors. Each file that was not read has a finding at the place of its first error,
-//! also if no file of the folder was read.
+//! Tests imports of files with syntax errors. Each file that was not read has findings at the places of its errors, also
+//! if no file of the folder was read.
 
 use terrane_compiler::diagnostic::Code;
 use terrane_importers::Format;
@@ -51,5 +51,38 @@ fn every_file_with_a_syntax_error_is_reported() {
                 assert!(imported.report.tree.files.contains_key(*path), "{path}: findings show the line");
             }
         }
+    }
+}
+
+/// A file of each format, and the places of its syntax errors.
+const SEVERAL: &[(Format, &str, &str, &[(u32, u32)])] = &[
+    (
+        Format::Cube,
+        "a.yml",
+        "cubes:\n  - name: a\n    sql_table: [x\n  - name: b\n    sql: \"open\n  - name: c\n    sql_table: c\n  - name: d\n   sql_table: d\n",
+        &[(3, 16), (5, 10), (9, 4)],
+    ),
+    (
+        Format::Dbt,
+        "models/a.yml",
+        "semantic_models:\n  - name: a\n    model: \"ref('a')\nmetrics:\n  - name: b\n   type: simple\n",
+        &[(3, 12), (6, 4)],
+    ),
+    (
+        Format::LookMl,
+        "a.view.lkml",
+        "view: a {\n  dimension: id { sql: ${TABLE}.id }\n  measure: count { type: }\n}\nview: b {\n  dimension: x { y }\n}\n",
+        &[(2, 23), (3, 26), (6, 20)],
+    ),
+];
+
+#[test]
+fn every_syntax_error_of_a_file_is_reported() {
+    for (format, path, text, places) in SEVERAL {
+        let imported = Imported::of(*format, &[(path, text)]);
+        let spans = imported.report.findings.iter().filter_map(|finding| finding.span.as_ref());
+        let found: Vec<(u32, u32)> = spans.map(|span| (span.line, span.column)).collect();
+        assert_eq!(found, *places, "{format:?}: {:#?}", imported.report.findings);
+        assert!(imported.report.findings.iter().all(|finding| finding.code == Code::NotRead));
     }
 }

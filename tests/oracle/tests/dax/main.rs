@@ -9,6 +9,7 @@ mod guardrails;
 mod snowflake;
 
 use serde_json::{Value as Json, json};
+use terrane_dax::{ExpressionForm, ProblemKind};
 use terrane_oracle_tests::case::settings;
 use terrane_oracle_tests::dax::answers::{Suite, star_rows};
 use terrane_oracle_tests::dax::run::{Run, on_duckdb, rows, run};
@@ -75,8 +76,8 @@ fn work_and_memory_of_an_evaluation_are_bounded() {
          VAR g = f&f&f&f&f&f&f&f&f&f RETURN ROW(\"n\", LEN(g))"
             .to_owned(),
     ] {
-        let message = served.run_dax(&query).unwrap_err();
-        assert!(message.contains(": the query needs more than"), "{message}: {}", &query[query.len() - 60..]);
+        let problem = served.dax(&query).unwrap_err().problem;
+        assert!(matches!(problem, Some(ProblemKind::TooLarge { .. })), "{problem:?}: {}", &query[query.len() - 60..]);
     }
     // The same work over cached rows is within the limit.
     let ranks = format!("EVALUATE {{MAXX({0}, RANKX({0}, [Value], [Value], DESC, DENSE))}}", thousand());
@@ -227,7 +228,7 @@ fn policy_refuses_a_measure_on_the_command_line() {
     let served = product.serve_tree(&source_tree(&policies), WorldHooks::default()).unwrap();
     for query in ["EVALUATE ROW(\"r\", [revenue])", "EVALUATE ROW(\"r\", [revenue] + 0)"] {
         let error = served.dax(query).unwrap_err();
-        assert_eq!(error.code, Code::Forbidden, "{query}: {}", error.message);
+        assert_eq!(error.body.code, Code::Forbidden, "{query}: {}", error.body.message);
     }
 }
 
@@ -274,7 +275,6 @@ fn tables_of_one_value_are_values() {
     let product = Product::start(settings()).unwrap();
     let served = serve(&product, &star_rows());
     for (query, expected) in [
-        ("EVALUATE {VALUES(customers[region]) & \"\"}", json!(null)),
         ("EVALUATE {{1} + 1}", json!([[2.0]])),
         ("EVALUATE {CALCULATE([revenue], FILTER(ALL(orders[id]), orders[id] = {2}))}", json!([[20.5]])),
         ("EVALUATE {CALCULATE([revenue], orders[amount] = {5})}", json!([[5.0]])),
@@ -289,16 +289,13 @@ fn tables_of_one_value_are_values() {
         ("EVALUATE {IF(HASONEVALUE(customers[region]), VALUES(customers[region]), \"several\")}", json!([["several"]])),
         ("EVALUATE {IFERROR(VALUES(customers[region]), \"several\")}", json!([["several"]])),
     ] {
-        match served.run_dax(query) {
-            Ok(answer) => assert_eq!(json!(rows(&answer)), expected, "{query}"),
-            Err(message) => {
-                assert!(message.contains("expected a single value"), "{query}: {message}");
-                assert_eq!(expected, json!(null), "{query}: {message}");
-            }
-        }
+        assert_eq!(served.run_dax(query).map(|answer| json!(rows(&answer))), Ok(expected), "{query}");
     }
-    let error = served.run_dax("EVALUATE {orders}").unwrap_err();
-    assert!(error.contains("expected a scalar expression"), "{error}");
+    let several = served.run_dax("EVALUATE {VALUES(customers[region]) & \"\"}").unwrap_err();
+    insta::assert_snapshot!(several, @"");
+    let table = served.dax("EVALUATE {orders}").unwrap_err().problem;
+    let (expected, found) = (ExpressionForm::Scalar, ExpressionForm::Table);
+    assert_eq!(table, Some(ProblemKind::WrongShape { expected, found }));
 }
 
 /// A project in which deals join people twice: as the buyer and as the seller.

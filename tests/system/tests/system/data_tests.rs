@@ -97,6 +97,57 @@ fn requested_run_reports_each_test() {
     assert!(metrics.body.contains("service_data_tests_total{outcome=\"failed\"} 2"), "{}", metrics.body);
 }
 
+const CASES: &str = r#"tests:
+  - {name: three_orders, query: {measures: [orders.count]}, rows: [{orders.count: 3}]}
+  - {name: four_orders, query: {measures: [orders.count]}, rows: [{orders.count: 4}]}
+  - {name: by_hand, query: {measures: [orders.count]}, sql: 'SELECT 3 AS "orders.count"'}
+  - {name: no_table, query: {measures: [orders.count]}, sql: 'SELECT x AS "orders.count" FROM no_such_table'}
+  - name: sellers_do_not_see_status
+    as: {roles: [seller]}
+    query: {dimensions: [orders.status]}
+    error: {code: INVALID_DIMENSION}
+"#;
+
+#[test]
+fn cases_run_with_the_tests_of_dimensions() {
+    let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
+    let project = project.with("policies/orders.yml", POLICIES).with("tests/orders.yml", CASES);
+    let project = project.with("tests/wrong.yml", "tests:\n  - {name: wrong, qeury: {}}\n");
+    let (admin, seller) = (key(&project, "boss", "read,admin"), key(&project, "seller", "read,admin"));
+    let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
+    let (_, run) = ask(&server, &admin, "POST", "/api/v1/data-tests/run");
+    let ended = last(&server, &admin, run["id"].as_str());
+    let result = |name: &str| {
+        let results = ended["results"].as_array().unwrap().iter();
+        results.clone().find(|result| result["name"] == name).unwrap_or_else(|| panic!("{name}: {ended}")).clone()
+    };
+    for (name, outcome, line) in [
+        ("orders.id: unique", "failed", 5),
+        ("three_orders", "passed", 2),
+        ("four_orders", "failed", 3),
+        ("by_hand", "passed", 4),
+        ("no_table", "unchecked", 5),
+        ("sellers_do_not_see_status", "passed", 6),
+    ] {
+        let found = result(name);
+        assert_eq!((&found["outcome"], &found["line"]), (&json!(outcome), &json!(line)), "{found}");
+    }
+    assert!(result("four_orders")["message"].as_str().unwrap().contains('4'), "{ended}");
+    let wrong = result("tests/wrong.yml");
+    assert_eq!((&wrong["outcome"], &wrong["file"]), (&json!("unchecked"), &json!("tests/wrong.yml")), "{wrong}");
+    let path = format!("/api/v1/data-tests/runs/{}", ended["id"].as_str().unwrap());
+    let (_, seen) = ask(&server, &seller, "GET", &path);
+    let messages = seen["results"].as_array().unwrap().iter().filter(|result| !result["message"].is_null()).count();
+    assert_eq!(messages, 0, "policies hide values from this administrator: {seen}");
+    // The file is read again for the next run.
+    std::fs::write(project.path().join("tests/orders.yml"), CASES.replace("orders.count: 4", "orders.count: 3"))
+        .unwrap();
+    let (_, run) = ask(&server, &admin, "POST", "/api/v1/data-tests/run");
+    let corrected = last(&server, &admin, run["id"].as_str());
+    let outcomes = corrected["results"].as_array().unwrap().iter();
+    assert!(outcomes.clone().any(|result| result["name"] == "four_orders" && result["outcome"] == "passed"));
+}
+
 #[test]
 fn last_results_are_printed() {
     let project = Scratch::empty().with("service_project.yml", SETTINGS).with("cubes/orders.yml", CUBES);
@@ -104,7 +155,7 @@ fn last_results_are_printed() {
     let print =
         |arguments: &[&str]| Program::new(BINARY, &["test"], project.path()).arguments(arguments).run().unwrap();
     let none = print(&["--last"]);
-    assert!(none.stderr.contains("no server has run the data tests yet"), "{}", none.stderr);
+    insta::assert_snapshot!(none.messages(project.path()), @"");
     assert!(print(&["--last", "--filter", "id"]).stderr.contains("--filter"));
     let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
     ask(&server, &admin, "POST", "/api/v1/data-tests/run");

@@ -18,7 +18,7 @@ use terrane_pictures::{SeriesPoint, series};
 use terrane_wire::ErrorBody;
 use terrane_wire::anomaly::time;
 
-use super::contents::{Contents, Missing, Row, Series, number};
+use super::contents::{Contents, Missing, Row, Series, formatted};
 
 const MAX_MEASURES: usize = 24;
 const MAX_OF_CUBE: usize = 3;
@@ -59,7 +59,7 @@ pub(super) async fn add(
     for (cube, measure) in all.into_iter().take(MAX_MEASURES) {
         let name = format!("{}.{}", cube.name, measure.name);
         match evaluated(engine, caller, request(cube, measure, settings)).await {
-            Ok(run) => add_series(contents, &mut missing, &name, &run),
+            Ok(run) => add_series(contents, &mut missing, (&name, measure), &run),
             Err(error) => missing.add(name, message(error)),
         }
     }
@@ -122,7 +122,7 @@ fn message(error: AnomalyError) -> String {
     }
 }
 
-fn add_series(contents: &mut Contents, missing: &mut Missing, name: &str, run: &AnomalyRun) {
+fn add_series(contents: &mut Contents, missing: &mut Missing, (name, measure): (&str, &Measure), run: &AnomalyRun) {
     let Some(ScoredSeries { points, history, .. }) = run.series.first().filter(|series| !series.points.is_empty())
     else {
         let least = run.detector.min_points;
@@ -144,17 +144,20 @@ fn add_series(contents: &mut Contents, missing: &mut Missing, name: &str, run: &
     let incomplete = points.iter().find(|point| !point.is_complete);
     let incomplete = incomplete.map(|point| format!("; incomplete from {}", time(point.at_ms, run.granularity)));
     let incomplete = incomplete.unwrap_or_default();
+    let format = measure.presentation.format.as_deref();
     contents.anomalies.push(Series {
         measure: name.to_owned(),
+        title: measure.presentation.title.to_string(),
         detector: format!("{}, {history} steps of history{incomplete}", run.detector.kind),
         found: found.len(),
         points: points.len(),
         svg: series(&format!("{name} by {}", run.granularity), &drawn),
-        rows: newest.map(|point| row(point, run.granularity)).collect(),
+        rows: newest.map(|point| row(point, run.granularity, format)).collect(),
     });
 }
 
-fn row(point: &Point, granularity: Granularity) -> Row {
+fn row(point: &Point, granularity: Granularity, format: Option<&str>) -> Row {
+    let number = |value| formatted(format, value);
     Row {
         time: format!("{}{}", time(point.at_ms, granularity), if point.is_complete { "" } else { " (incomplete)" }),
         value: number(point.value),

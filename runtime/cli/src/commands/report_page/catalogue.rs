@@ -66,12 +66,13 @@ fn add_joins(contents: &mut Contents, access: &Access<'_>) {
 async fn add_lineages(contents: &mut Contents, engine: &Services, snapshot: &Snapshot, access: &Access<'_>) {
     let lineage = snapshot.lineage(&*engine.warehouse).await;
     let sight = Sight::of(lineage, access);
-    let names: Vec<String> =
-        contents.metrics.iter().filter_map(|metric| Some(metric["name"].as_str()?.to_owned())).collect();
+    let text = |metric: &Json, key: &str| metric[key].as_str().map(str::to_owned);
+    let named = contents.metrics.iter().filter_map(|metric| Some((text(metric, "name")?, text(metric, "title")?)));
+    let names: Vec<(String, String)> = named.collect();
     if names.len() > MAX_LINEAGES {
         contents.note("lineage", format!("Pictures are drawn of the first {MAX_LINEAGES} of {} metrics.", names.len()));
     }
-    for name in names.into_iter().take(MAX_LINEAGES) {
+    for (name, title) in names.into_iter().take(MAX_LINEAGES) {
         let Ok(start) = find(lineage, &sight, &format!("metric.{name}")) else { continue };
         let mut graph = MemberLineage::of(lineage, start, Direction::Upstream, None, &sight).graph();
         let all = graph.nodes.len();
@@ -79,6 +80,6 @@ async fn add_lineages(contents: &mut Contents, engine: &Services, snapshot: &Sna
             let text = format!("The picture of {name} shows the nearest {MAX_LINEAGE_NODES} of {all} nodes.");
             contents.note("lineage", text);
         }
-        contents.lineages.push(Lineage { name, svg: svg(&graph, SvgForm::Inline) });
+        contents.lineages.push(Lineage { name, title, svg: svg(&graph, SvgForm::Inline) });
     }
 }

@@ -6,6 +6,8 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::output::NumberFormat;
+
 /// The contents of the page.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Contents {
@@ -38,12 +40,14 @@ pub(super) struct Note {
 #[derive(Debug, Serialize)]
 pub(super) struct Lineage {
     pub(super) name: String,
+    pub(super) title: String,
     pub(super) svg: String,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Profile {
     pub(super) cube: String,
+    pub(super) title: String,
     pub(super) rows: u64,
     pub(super) score: Option<String>,
     pub(super) columns: Vec<Column>,
@@ -83,6 +87,7 @@ pub(super) struct Insight {
 #[derive(Debug, Serialize)]
 pub(super) struct Series {
     pub(super) measure: String,
+    pub(super) title: String,
     pub(super) detector: String,
     pub(super) found: usize,
     pub(super) points: usize,
@@ -107,6 +112,16 @@ pub(super) fn number(number: Option<f64>) -> String {
         let text = format!("{number:.3}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     })
+}
+
+/// Writes a number by the `format` of its member; without one as [`number`] does, with separated thousands.
+pub(super) fn formatted(format: Option<&str>, value: Option<f64>) -> String {
+    let Some(value) = value else { return number(None) };
+    let text = match format {
+        Some(_) => NumberFormat::named(format).text(&value.to_string(), true),
+        None => NumberFormat::Number.text(&number(Some(value)), false),
+    };
+    text.unwrap_or_else(|| number(Some(value)))
 }
 
 impl Contents {
@@ -146,6 +161,21 @@ impl Missing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_series_have_the_format_of_their_measure() {
+        for (format, value, expected) in [
+            (None, Some(1_234_567.891_23), "1 234 567.891"),
+            (None, Some(f64::NAN), "NaN"),
+            (None, None, "–"),
+            (Some("currency"), Some(1_234.5), "1 234.50"),
+            (Some("percent"), Some(0.256), "25.60 %"),
+            (Some("emoji"), Some(1_000.25), "1 000.25"),
+            (Some("integer"), None, "–"),
+        ] {
+            assert_eq!(formatted(format, value), expected, "{format:?} {value:?}");
+        }
+    }
 
     #[test]
     fn parts_with_one_reason_share_a_note() {

@@ -71,7 +71,7 @@ mod tests {
         let evil = "<script>alert(1)</script>\u{1b}";
         let cube = json!({
             "name": "orders", "title": evil, "description": "a \"quote\" & more",
-            "measures": [{"name": "revenue", "type": "sum", "title": "Revenue", "description": null}],
+            "measures": [{"name": "revenue", "type": "sum", "title": "Revenue", "format": "currency", "description": null}],
             "dimensions": [{"name": "id", "type": "number", "title": "Id", "description": null, "primary_key": true}],
             "segments": ["paid"], "joins": ["customers"], "certification": null,
         });
@@ -82,7 +82,11 @@ mod tests {
             cubes: vec![cube],
             metrics: vec![metric],
             joins: "<svg></svg>".to_owned(),
-            lineages: vec![Lineage { name: "margin".to_owned(), svg: "<svg></svg>".to_owned() }],
+            lineages: vec![Lineage {
+                name: "margin".to_owned(),
+                title: evil.to_owned(),
+                svg: "<svg></svg>".to_owned(),
+            }],
             ..Contents::default()
         }
     }
@@ -93,6 +97,7 @@ mod tests {
         assert!(!page.contains("<script>alert") && !page.contains('\u{1b}'), "{page}");
         assert!(page.contains("&lt;script&gt;alert(1)&lt;&#x2f;script&gt;\u{fffd}"), "{page}");
         assert!(page.contains("<svg></svg>") && page.contains("orders.revenue"), "{page}");
+        assert!(page.contains("<td>sum, currency</td>"), "{page}");
         assert!(page.contains("Segments: <code>paid</code>") && page.contains("<td>number, key</td>"), "{page}");
     }
 
@@ -114,6 +119,7 @@ mod tests {
         contents.has_data = true;
         contents.profiles.push(Profile {
             cube: "orders".to_owned(),
+            title: "All orders".to_owned(),
             rows: 7,
             score: Some("0.9".to_owned()),
             columns: Vec::new(),
@@ -121,6 +127,7 @@ mod tests {
         });
         contents.anomalies.push(Series {
             measure: "orders.revenue".to_owned(),
+            title: "Revenue of orders".to_owned(),
             detector: "z_score".to_owned(),
             found: 0,
             points: 9,
@@ -131,6 +138,8 @@ mod tests {
         let page = render(&contents).unwrap();
         assert!(page.contains("7 rows, quality 0.9") && page.contains("0 of 9 points are anomalous"), "{page}");
         assert_eq!(page.matches("<p class=\"note\">a limit</p>").count(), 1, "{page}");
+        assert!(page.contains("<span class=\"title\">All orders</span>"), "{page}");
+        assert!(page.contains("<span class=\"title\">Revenue of orders</span>"), "{page}");
     }
 
     #[test]

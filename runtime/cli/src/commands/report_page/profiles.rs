@@ -6,9 +6,11 @@
 use std::sync::Arc;
 
 use serde_json::Value as Json;
+use terrane_app::metadata;
 use terrane_app::profiling::{self, ColumnProfile, CubeProfile, ProfileConfig};
 use terrane_app::query::RequestContext;
 use terrane_app::services::Services;
+use terrane_compiler::Access;
 use terrane_compiler::types::Value;
 use terrane_pictures::histogram;
 use terrane_wire::ErrorBody;
@@ -22,18 +24,27 @@ const MAX_FREQUENT: usize = 5;
 const MAX_COLUMNS: usize = 200;
 
 /// Adds the profiles of the cubes.
-pub(super) async fn add(contents: &mut Contents, engine: &Services, caller: &RequestContext, cubes: &[Arc<str>]) {
+pub(super) async fn add(
+    contents: &mut Contents,
+    engine: &Services,
+    caller: &RequestContext,
+    access: &Access<'_>,
+    cubes: &[Arc<str>],
+) {
     let mut missing = Missing::default();
     for cube in cubes {
         match engine.profiling.profile(caller, cube, None, &ProfileConfig::default()).await {
-            Ok(found) => add_profile(contents, &found),
+            Ok(found) => {
+                let title = metadata::cube(access, cube).map_or("", |cube| &*cube.title);
+                add_profile(contents, &found, title);
+            }
             Err(error) => missing.add(cube.to_string(), ErrorBody::for_operator(error).message),
         }
     }
     missing.note(contents, "profiles", "profile");
 }
 
-fn add_profile(contents: &mut Contents, found: &CubeProfile) {
+fn add_profile(contents: &mut Contents, found: &CubeProfile, title: &str) {
     let columns = found.dimension_profiles.iter().chain(&found.measure_profiles);
     let all = found.dimension_profiles.len() + found.measure_profiles.len();
     if all > MAX_COLUMNS {
@@ -42,6 +53,7 @@ fn add_profile(contents: &mut Contents, found: &CubeProfile) {
     }
     contents.profiles.push(Profile {
         cube: found.cube_name.to_string(),
+        title: title.to_owned(),
         rows: found.row_count,
         score: found.overall_quality_score.map(|score| format!("{score:.3}")),
         columns: columns.take(MAX_COLUMNS).map(column).collect(),

@@ -49,6 +49,28 @@ pub(super) fn entries(text: &str) -> Vec<Range<usize>> {
     starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
 }
 
+/// Returns the items of the list below a key at the top of a file, or the whole entry if its value is not a list in
+/// lines of its own. The key is part of the first item.
+pub(super) fn items(text: &str, entry: Range<usize>) -> Vec<Range<usize>> {
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let is_item = |line: &str| matches!(line.trim_start_matches(' ').as_bytes(), [b'-', b' ' | b'\n' | b'\r', ..]);
+    let is_empty = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    let lines = || text[entry.clone()].split_inclusive('\n').skip(1);
+    let Some(first) = lines().find(|line| !is_empty(line)).filter(|line| is_item(line)) else { return vec![entry] };
+    let depth = indent(first);
+    let mut starts = vec![entry.start];
+    let mut at = entry.start + text[entry.clone()].find('\n').map_or(0, |end| end + 1);
+    let mut is_first = true;
+    for line in lines() {
+        if is_item(line) && indent(line) == depth && !std::mem::take(&mut is_first) {
+            starts.push(at);
+        }
+        at += line.len();
+    }
+    let ends = starts.iter().copied().skip(1).chain([entry.end]);
+    starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
     Key(usize),

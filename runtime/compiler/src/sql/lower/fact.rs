@@ -25,6 +25,7 @@ impl<'a> Lowering<'a> {
             _ if fact.stored.is_some() => SqlExpr::Derived(STATES, Name::Numbered('g', index)),
             _ if fact.sample.is_some() => SqlExpr::Derived(ROWS, Name::Numbered('g', index)),
             None if fact.period.window.is_some() => self.window_group(index),
+            None if self.has_ranks(fact) => SqlExpr::Derived(ROWS, Name::Numbered('g', index)),
             Some(_) => SqlExpr::Derived(ROWS, Name::Numbered('g', index)),
             None => self.expressions.group(fact, index),
         }
@@ -57,7 +58,11 @@ impl<'a> Lowering<'a> {
         if self.sums_buckets(fact) {
             return self.bucket_total(planned, index);
         }
-        if fact.distinct.is_some() || fact.period.window.is_some() || fact.sample.is_some() {
+        if self.expressions.aggregates.needs_ranks(planned) {
+            return self.ranked_percentile(planned, index);
+        }
+        let is_derived = fact.distinct.is_some() || fact.period.window.is_some() || fact.sample.is_some();
+        if is_derived || self.has_ranks(fact) {
             let has_value =
                 planned.aggregate.argument.is_some() || !self.expressions.conditions(fact, planned).is_empty();
             return self
@@ -99,6 +104,10 @@ impl<'a> Lowering<'a> {
             _ if let Some(sample) = &fact.sample => self.of_sample(fact, sample, items),
             _ if fact.stored.is_some() => self.of_states(fact, items),
             _ if fact.period.window.is_some() => self.in_windows(fact, items),
+            None if self.has_ranks(fact) => {
+                let groups = (0..self.plan.groups.len()).map(|group| self.row_group(fact, group)).collect();
+                self.over_rows(fact, self.fact_rows(fact, groups, None), items)
+            }
             None => self.rows(fact, items),
             Some(key) => {
                 let is_first = |group: &usize| fact.period.is_first && self.is_on_axis(*group);
@@ -109,7 +118,7 @@ impl<'a> Lowering<'a> {
                     let (step, name) = self.row_group(fact, group);
                     (SqlExpr::op(Op::Min, vec![step]), name)
                 }));
-                Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(rows))), ROWS))
+                self.over_rows(fact, rows, items)
             }
         };
         select.group_by = self.plan.groups.len();

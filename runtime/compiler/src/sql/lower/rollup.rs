@@ -5,9 +5,10 @@
 //! `k0` …. Their values are stored as well, because authors' conditions compare them by the rules of the engine. Not
 //! here: reading the tables for a query.
 
+use super::fact::ROWS;
 use super::{Lowered, Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::{ColumnName, Rollup, state_type};
-use crate::plan::SecuredPlan;
+use crate::plan::{Fact, SecuredPlan};
 use crate::sql::dialect_profile::{DialectProfile, Op};
 use crate::sql::scope::STORED;
 use crate::types::LogicalType;
@@ -26,7 +27,7 @@ pub(crate) fn lower_rollup<'a>(
     let mut texts = Vec::new();
     let mut dimensions = 0;
     for (index, group) in plan.groups.iter().enumerate() {
-        let expr = lowering.group(fact, index);
+        let expr = lowering.expressions.group(fact, index);
         match &rollup.time {
             Some(time) if group.granularity.is_some() => {
                 items.push((expr.cast(time.stored_type(plan.model)), Name::Numbered('t', 0)));
@@ -36,8 +37,7 @@ pub(crate) fn lower_rollup<'a>(
                 let is_key = lowering.expressions.stores_key(plan.model.dimension(id));
                 if is_key {
                     let text = lowering.scope(&fact.tree).dimension(0, id);
-                    let ty = Some(LogicalType::Text);
-                    texts.push((SqlExpr::Op { op: Op::Min, ty, args: vec![text] }, Name::Numbered('d', dimensions)));
+                    texts.push((text, Name::Numbered('d', dimensions)));
                 }
                 items.push((expr, Name::Numbered(if is_key { 'k' } else { 'd' }, dimensions)));
                 dimensions += 1;
@@ -52,14 +52,42 @@ pub(crate) fn lower_rollup<'a>(
             items.push((flag, Name::Numbered('s', index)));
         }
     }
-    let groups = items.len();
-    items.append(&mut texts);
-    for index in 0..plan.aggregates.len() {
-        items.push((lowering.aggregate(index), Name::Numbered('a', index)));
-    }
-    let mut select = lowering.rows(fact, items);
-    select.group_by = groups;
+    let select = lowering.stored_groups(fact, items, texts);
     Lowered { query: Query::Select(Box::new(select)), total_column: None, added_column: None }
+}
+
+impl<'a> Lowering<'a> {
+    /// Selects the groups of a fact with one string for each of `texts` and all aggregates of the plan.
+    fn stored_groups(
+        &self,
+        fact: &'a Fact<'a>,
+        mut groups: Vec<(SqlExpr<'a>, Name<'a>)>,
+        mut texts: Vec<(SqlExpr<'a>, Name<'a>)>,
+    ) -> Select<'a> {
+        let group_by = groups.len();
+        let mut ranked = None;
+        if self.has_ranks(fact) {
+            let names: Vec<_> = groups.iter().map(|(_, name)| *name).collect();
+            let of_rows = |columns: &[(SqlExpr<'a>, Name<'a>)]| {
+                columns.iter().map(|(_, name)| (SqlExpr::Derived(ROWS, *name), *name)).collect()
+            };
+            let outer = (of_rows(&groups), of_rows(&texts));
+            let rows = self.fact_rows(fact, groups.into_iter().chain(texts).collect(), None);
+            ranked = Some(self.with_ranks(fact, rows, &names));
+            (groups, texts) = outer;
+        }
+        let least = |text| SqlExpr::Op { op: Op::Min, ty: Some(LogicalType::Text), args: vec![text] };
+        let mut items = groups;
+        items.extend(texts.into_iter().map(|(text, name)| (least(text), name)));
+        let aggregates = 0..self.plan.aggregates.len();
+        items.extend(aggregates.map(|index| (self.aggregate_of_rows(index), Name::Numbered('a', index))));
+        let mut select = match ranked {
+            Some(rows) => Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(rows))), ROWS)),
+            None => self.rows(fact, items),
+        };
+        select.group_by = group_by;
+        select
+    }
 }
 
 /// Lowers the totals of a table's additive states: `a0`, `a1`, … in the order of `states`, which are positions.

@@ -39,7 +39,14 @@ impl<'a> Lowering<'a> {
         if sample.method != SampleMethod::Random {
             positions.push(at_equal_distances(sample));
         }
-        let mut select = Select::new(items, Source::Derived(Box::new(Query::Select(Box::new(rows))), ROWS));
+        if self.has_ranks(fact) && !positions.is_empty() {
+            // Ranks are those of the sampled rows.
+            let columns = rows.items.iter().map(|(_, name)| (SqlExpr::Derived(ROWS, *name), *name)).collect();
+            let mut sampled = Select::new(columns, Source::Derived(Box::new(Query::Select(Box::new(rows))), ROWS));
+            sampled.filters = positions;
+            return self.over_rows(fact, sampled, items);
+        }
+        let mut select = self.over_rows(fact, rows, items);
         select.filters = positions;
         select
     }
@@ -77,7 +84,8 @@ impl<'a> Lowering<'a> {
     /// Returns the position of each row in the order of the sample's keys, or of a stratum and the hash of the keys.
     fn position(&self, fact: &'a Fact<'a>, sample: &'a FactSample, stratum: Option<SqlExpr<'a>>) -> SqlExpr<'a> {
         let hash = stratum.is_some().then(|| self.key_hash(fact, sample));
-        SqlExpr::RowNumber { order: stratum.into_iter().chain(hash).chain(self.key_columns(fact, sample)).collect() }
+        let order = stratum.into_iter().chain(hash).chain(self.key_columns(fact, sample)).collect();
+        SqlExpr::RowNumber { partition: Vec::new(), order }
     }
 
     fn key_columns(&self, fact: &'a Fact<'a>, sample: &'a FactSample) -> Vec<SqlExpr<'a>> {

@@ -6,6 +6,7 @@
 //! mean also has a count, `w0` …. Masks and row filters of policies apply in each part. Not here: the choice of the
 //! tables.
 
+use super::fact::ROWS;
 use super::rollup::total_of;
 use super::{Lowering, Name, Query, Select, Source, SqlExpr};
 use crate::model::{AggregateFunction, state_type};
@@ -138,10 +139,10 @@ impl<'a> Lowering<'a> {
     fn remainder(&self, fact: &'a Fact<'a>, stored: &'a StoredRows<'a>) -> Select<'a> {
         let mut items = self.group_items(|index| self.expressions.group(fact, index));
         let groups = items.len();
-        for (index, planned, state) in self.states(stored) {
+        for (index, _, state) in self.states(stored) {
             if let StateSource::Mean { .. } = state.source {
                 for (function, letter) in [(AggregateFunction::Sum, 'v'), (AggregateFunction::Count, 'w')] {
-                    items.push((self.part_of_mean(fact, planned, function), Name::Numbered(letter, index)));
+                    items.push((self.part_of_mean(fact, index, function), Name::Numbered(letter, index)));
                 }
             } else {
                 items.push((self.aggregate_of_rows(index), Name::Numbered('v', index)));
@@ -150,26 +151,37 @@ impl<'a> Lowering<'a> {
         if items.is_empty() {
             items.push((SqlExpr::Integer(1), Name::Numbered('v', 0)));
         }
-        let mut select = self.rows(fact, items);
         let rest = stored.remainder.iter().map(|predicate| self.expressions.predicate(&fact.tree, predicate));
+        if self.has_ranks(fact) {
+            let own = self.group_items(|index| self.expressions.group(fact, index));
+            let mut rows = self.fact_rows(fact, own, None);
+            rows.filters.extend(rest);
+            for (item, name) in items.iter_mut().take(groups) {
+                *item = SqlExpr::Derived(ROWS, *name);
+            }
+            let mut select = self.over_rows(fact, rows, items);
+            select.group_by = groups;
+            return select;
+        }
+        let mut select = self.rows(fact, items);
         select.filters.extend(rest);
         select.group_by = groups;
         select
     }
 
     /// Returns the sum or the count of the values of a mean.
-    fn part_of_mean(
-        &self,
-        fact: &'a Fact<'a>,
-        planned: &'a PlannedAggregate<'a>,
-        function: AggregateFunction,
-    ) -> SqlExpr<'a> {
+    fn part_of_mean(&self, fact: &'a Fact<'a>, index: usize, function: AggregateFunction) -> SqlExpr<'a> {
+        let planned = &self.plan.aggregates[index];
+        let ty = Some(planned.aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown);
+        if self.has_ranks(fact) {
+            let value = SqlExpr::Derived(ROWS, Name::Numbered('v', index));
+            return SqlExpr::Op { op: op_of(function), ty, args: vec![value] };
+        }
         let conditions = self.expressions.conditions(fact, planned);
         let mut value = self.expressions.argument(fact, planned).unwrap_or(SqlExpr::Integer(1));
         if !conditions.is_empty() {
             value = SqlExpr::when(conditions, value, None);
         }
-        let ty = Some(planned.aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown);
         SqlExpr::Op { op: op_of(function), ty, args: vec![value] }
     }
 

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use terrane_compiler::model::{CubeId, DimensionId};
+use terrane_compiler::model::{CubeId, DimensionId, Member};
 use terrane_compiler::query::{RowAggregate, RowCondition, RowFunction, RowValue};
 use terrane_compiler::types::Value;
 
@@ -221,6 +221,15 @@ impl<'q> Evaluator<'q> {
         }
         let item = Item::Computed(self.number_of(aggregate));
         self.item_value(&item, &[rows.cube], &rows.context, place).map(Some)
+    }
+
+    /// Returns the column that an aggregate aggregates; `None` if it aggregates an expression.
+    pub(super) fn column_of(&self, number: usize) -> Option<DimensionId> {
+        let RowValue::Member(name) = &self.row_aggregates.borrow()[number].value else { return None };
+        match self.model.cube_named(name.cube()?)?.member(name.member())? {
+            Member::Dimension(id) => Some(id),
+            Member::Measure(_) | Member::Segment(_) => None,
+        }
     }
 
     /// Returns the number of an aggregate. Equal aggregates have the same number.

@@ -110,6 +110,10 @@ impl<'q> Evaluator<'q> {
                 format!("{}{}", TableName(table), Bracketed(name))
             }
             Item::Measure(MeasureSource::Metric(id)) => Bracketed(&self.model.metric(*id).name).to_string(),
+            Item::Computed(number) => match self.column_of(*number) {
+                Some(column) => column_text(self.model, column).to_string(),
+                None => return Ok(()),
+            },
             _ => return Ok(()),
         };
         for restriction in &filters.filters {

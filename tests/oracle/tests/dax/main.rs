@@ -232,6 +232,44 @@ fn policy_refuses_a_measure_on_the_command_line() {
     }
 }
 
+/// Policies hold for values that the warehouse computes, as for the rows that an evaluation reads.
+#[test]
+fn computed_values_obey_policies() {
+    let product = Product::start(settings()).unwrap();
+    statements(&star_rows()).iter().for_each(|statement| _ = product.execute(statement).unwrap());
+    let masks = vec![(("customers", "credit"), Mask::Null)];
+    let of_region = vec![RowPolicy::CustomersOfRegion("US")];
+    let open = Policies::default();
+    let masked = Policies { masks: masks.clone(), ..Policies::default() };
+    let filtered = Policies { row_filters: of_region.clone(), ..Policies::default() };
+    let both = Policies { masks, row_filters: of_region, ..Policies::default() };
+    for (query, expected) in [
+        ("EVALUATE {SUMX(customers, customers[credit] * 2)}", [json!(1500.0), json!(null), json!(300.0), json!(null)]),
+        (
+            "EVALUATE {SUMX(orders, RELATED(customers[credit]) + 0)}",
+            [json!(300.0), json!(0.0), json!(200.0), json!(0.0)],
+        ),
+        (
+            "EVALUATE {SUMX(customers, IF(customers[region] = \"EU\", customers[credit], 1))}",
+            [json!(74.0), json!(4.0), json!(2.0), json!(2.0)],
+        ),
+        (
+            "EVALUATE {COUNTROWS(FILTER(customers, customers[credit] > customers[id]))}",
+            [json!(5.0), json!(null), json!(2.0), json!(null)],
+        ),
+    ] {
+        for (policies, expected) in [&open, &masked, &filtered, &both].into_iter().zip(expected) {
+            let served = product.serve_tree(&source_tree(policies), WorldHooks::default()).unwrap();
+            let found = served.run_dax(query).unwrap_or_else(|message| panic!("{query}: {message}"));
+            assert_eq!(rows(&found), [[expected]], "{query}, {policies:?}");
+        }
+    }
+    let denied = Policies { denied: vec![("customers", "credit")], ..Policies::default() };
+    let served = product.serve_tree(&source_tree(&denied), WorldHooks::default()).unwrap();
+    let error = served.run_dax("EVALUATE {SUMX(customers, customers[credit] * 2)}").unwrap_err();
+    assert!(error.contains("credit"), "{error}");
+}
+
 #[test]
 fn tables_of_one_value_are_values() {
     let product = Product::start(settings()).unwrap();

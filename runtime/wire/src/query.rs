@@ -275,6 +275,7 @@ fn read_value(value: &Json, path: &Path<'_>, known: &'static [&'static str]) -> 
     let query = SemanticQuery {
         cube: fields.string("cube", "a cube's name")?.map(Into::into),
         values: distinct(values),
+        computed: Vec::new(),
         dimensions: distinct(fields.list("dimensions", MEMBERS, member_item)?),
         time_dimensions: fields.list("time_dimensions", "a list of time dimensions", time::dimension)?,
         time_range: match fields.get("time_range") {

@@ -126,6 +126,7 @@ impl Question {
         let query = SemanticQuery {
             cube: self.cube.map(Into::into),
             values: distinct(values),
+            computed: Vec::new(),
             dimensions: distinct(members("dimensions", self.dimensions)?),
             time_dimensions: times.collect::<Result<_, Failure>>()?,
             time_range: self.time_range.map(TimeRangeInput::read).transpose()?,

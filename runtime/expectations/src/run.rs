@@ -165,7 +165,7 @@ impl Mismatch {
             Mismatch::OtherRefusal { actual, .. } => is_temporary(actual),
             Mismatch::Sql(_) | Mismatch::Encoding(_) => true,
             Mismatch::Values(problem) => !problem.is_error(),
-            Mismatch::Answered { .. } | Mismatch::Rows(_) => false,
+            Mismatch::Answered { .. } | Mismatch::Rows(_) | Mismatch::StoredRows(..) => false,
         }
     }
 }

@@ -548,15 +548,6 @@ impl Printer<'_> {
         }
     }
 
-    fn list(&mut self, all: &[SqlExpr<'_>]) {
-        for (index, expr) in all.iter().enumerate() {
-            if index > 0 {
-                self.text(", ");
-            }
-            self.expr(expr);
-        }
-    }
-
     fn sum_over(&mut self, argument: &SqlExpr<'_>, partition: &[SqlExpr<'_>], order: &[SqlExpr<'_>]) {
         self.op(Op::Sum, None, std::slice::from_ref(argument));
         self.text(" OVER (");

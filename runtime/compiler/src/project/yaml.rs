@@ -144,7 +144,7 @@ pub fn syntax_errors(file: &Arc<SourceFile>) -> Vec<Diagnostic> {
     errors
 }
 
-/// Returns whether a text may contain an alias such as `*name`.
+/// Returns whether YAML may contain an alias such as `*name`.
 fn has_alias(text: &str) -> bool {
     text.match_indices('*').any(|(at, _)| {
         let is_name = text[at + 1..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -152,7 +152,7 @@ fn has_alias(text: &str) -> bool {
     })
 }
 
-/// Returns a part of a text after blanks, so that the part is at its place.
+/// Returns a part of a file after blanks, so that the part is at its place.
 fn at_its_place(text: &str, part: Range<usize>) -> String {
     let before = text[..part.start].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' });
     before.chain(text[part].chars()).collect()

@@ -9,8 +9,8 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use oxc_ast::ast::{
-    Argument, ArrayExpressionElement, BindingPattern, Declaration, Expression, ObjectExpression, ObjectPropertyKind, Program,
-    PropertyKey, PropertyKind, Statement, VariableDeclaration,
+    Argument, ArrayExpressionElement, BindingPattern, Declaration, Expression, ObjectExpression, ObjectPropertyKind,
+    Program, PropertyKey, PropertyKind, Statement, VariableDeclaration,
 };
 use oxc_span::{GetSpan as _, Span};
 
@@ -61,9 +61,7 @@ impl<'p, 'a> ObjectConstants<'p, 'a> {
     /// Returns the object that an expression names, and the place of the constant's literal that contains it.
     fn find(&self, expression: &Expression<'_>) -> Option<(Span, &'p ObjectExpression<'a>)> {
         match expression.without_parentheses() {
-            Expression::Identifier(name) => {
-                self.objects.get(name.name.as_str()).map(|object| (object.span, *object))
-            }
+            Expression::Identifier(name) => self.objects.get(name.name.as_str()).map(|object| (object.span, *object)),
             Expression::StaticMemberExpression(member) if !member.optional => {
                 let (declared, object) = self.find(&member.object)?;
                 match only_value(object, member.property.name.as_str())?.without_parentheses() {
@@ -135,7 +133,8 @@ impl Mentions {
                 self.harmless.push(name.span);
                 // Another name of an object, or a variable with it, may be used to change it.
                 if let (true, Some(value)) = (declaration.kind.is_const(), &declarator.init) {
-                    if let Expression::ObjectExpression(_) | Expression::StringLiteral(_) = value.without_parentheses() {
+                    if let Expression::ObjectExpression(_) | Expression::StringLiteral(_) = value.without_parentheses()
+                    {
                         self.literal(value);
                     }
                 }
@@ -146,7 +145,8 @@ impl Mentions {
         match statement.expression.without_parentheses() {
             Expression::CallExpression(call) => {
                 let is_model = matches!(&call.callee, Expression::Identifier(name) if ["cube", "view"].contains(&name.name.as_str()));
-                let arguments = call.arguments.iter().filter(|_| is_model).filter_map(|argument| argument.as_expression());
+                let arguments =
+                    call.arguments.iter().filter(|_| is_model).filter_map(|argument| argument.as_expression());
                 arguments.for_each(|argument| self.literal(argument));
             }
             Expression::AssignmentExpression(assignment) if is_export(source, assignment.left.span()) => {
@@ -223,7 +223,7 @@ pub(super) fn is_export(source: &str, target: Span) -> bool {
     target == "module.exports" || target.starts_with("module.exports.") || target.starts_with("exports.")
 }
 
-/// Returns the words of a text with their byte offsets.
+/// Returns the words of a source with their byte offsets.
 fn words(text: &str) -> impl Iterator<Item = (u32, &str)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let mut at = 0;

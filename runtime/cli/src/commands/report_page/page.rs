@@ -82,7 +82,11 @@ mod tests {
             cubes: vec![cube],
             metrics: vec![metric],
             joins: "<svg></svg>".to_owned(),
-            lineages: vec![Lineage { name: "margin".to_owned(), title: evil.to_owned(), svg: "<svg></svg>".to_owned() }],
+            lineages: vec![Lineage {
+                name: "margin".to_owned(),
+                title: evil.to_owned(),
+                svg: "<svg></svg>".to_owned(),
+            }],
             ..Contents::default()
         }
     }

@@ -6,9 +6,8 @@
 //! mean also has a count, `w0` …. Masks and row filters of policies apply in each part. Not here: the choice of the
 //! tables.
 
-use super::fact::ROWS;
 use super::rollup::total_of;
-use super::{Lowering, Name, Query, Select, Source, SqlExpr};
+use super::{Lowering, Name, Query, ROWS, Select, Source, SqlExpr};
 use crate::model::{AggregateFunction, state_type};
 use crate::plan::{Fact, PlannedAggregate, RowGuard, StateSource, StoredRows, StoredSegment, StoredState, StoredTable};
 use crate::sql::aggregate_call::{AggregateTemplates, op_of};
@@ -170,12 +169,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the sum or the count of the values of a mean.
-    fn part_of_mean(
-        &self,
-        fact: &'a Fact<'a>,
-        index: usize,
-        function: AggregateFunction,
-    ) -> SqlExpr<'a> {
+    fn part_of_mean(&self, fact: &'a Fact<'a>, index: usize, function: AggregateFunction) -> SqlExpr<'a> {
         let planned = &self.plan.aggregates[index];
         let ty = Some(planned.aggregate.argument_type).filter(|ty| *ty != LogicalType::Unknown);
         if self.has_ranks(fact) {

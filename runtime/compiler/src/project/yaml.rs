@@ -116,8 +116,8 @@ pub fn readable_part(file: &Arc<SourceFile>) -> Node {
     Node { origin: Origin::start_of(file), value: NodeValue::Map(entries) }
 }
 
-/// Returns the syntax errors of a file that cannot be parsed. After the first one, the items of lists below the keys at the
-/// top are parsed one by one.
+/// Returns the syntax errors of a file that cannot be parsed. After the first one, the items of lists below the keys at
+/// the top are parsed one by one.
 pub fn syntax_errors(file: &Arc<SourceFile>) -> Vec<Diagnostic> {
     let Err(first) = parse(file) else { return Vec::new() };
     let mut errors = vec![first];

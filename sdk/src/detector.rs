@@ -49,7 +49,8 @@ pub use crate::bindings::detector::exports::terrane::anomaly::detector::{
 use crate::bindings::detector::exports::terrane::anomaly::detector as wire;
 use crate::{CallContext, Issue, PluginError, PluginInfo};
 
-/// A detector of one or more kinds of anomalies. A detector without models needs the constant and two functions.
+/// A detector of one or more kinds of anomalies. A detector without trained models implements only [`Detector::INFO`],
+/// [`Detector::detectors`] and [`Detector::detect`].
 pub trait Detector {
     const INFO: PluginInfo;
 

@@ -1,5 +1,6 @@
 //! Prepares the Debian packages of the system tests: PostgreSQL, MariaDB, Redis, Prometheus, Chromium,
-//! a C compiler for WebAssembly, Java, the XMLA client olap4j, and the tools that the documents use.
+//! a C compiler for WebAssembly, Java, the XMLA client olap4j, the load generator wrk, and the tools that the documents
+//! use.
 //!
 //! In: the machine. Out: the installed packages, or a note about the tests that are skipped. Not here: starting the
 //! programs, which each test does itself. A missing program is not an error here, because the tests report it.
@@ -38,6 +39,7 @@ const SERVERS: &[Program] = &[
         package: "libolap4j-java",
         is_present: || Path::new("/usr/share/java/olap4j-xmla.jar").is_file(),
     },
+    Program { name: "wrk", package: "wrk", is_present: || is_installed("wrk") },
     Program {
         name: "curl, jq and OpenSSL",
         package: "curl jq openssl",
@@ -50,8 +52,8 @@ pub(crate) fn prepare() {
     let missing: Vec<&Program> = SERVERS.iter().filter(|program| !(program.is_present)()).collect();
     if missing.is_empty() {
         println!(
-            "ok    PostgreSQL, MariaDB, Redis, Prometheus, Chromium, clang, lld, Java, olap4j, curl, jq and OpenSSL for \
-             the system tests"
+            "ok    PostgreSQL, MariaDB, Redis, Prometheus, Chromium, clang, lld, Java, olap4j, wrk, curl, jq and OpenSSL \
+             for the system tests"
         );
         return;
     }

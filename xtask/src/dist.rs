@@ -179,6 +179,6 @@ mod tests {
         let archive = folder.path().join("terrane-test.tar.gz");
         pack(folder.path(), "terrane-test", &archive).unwrap();
         let error = check(&archive, "terrane-test", &folder.path().join("check")).unwrap_err();
-        assert_eq!(error.to_string(), "starting the unpacked program");
+        insta::assert_snapshot!(error, @"starting the unpacked program");
     }
 }

@@ -36,6 +36,14 @@ enum Run {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Run both kinds of kills, with this number of rounds for each kind and each state database.
+    AllKills {
+        #[arg(long, default_value_t = 200)]
+        rounds: u64,
+        /// Seed of the moments at which the servers are killed
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Count the jobs that a server on SQLite stores.
     Submissions {
         #[arg(long, default_value_t = 16)]
@@ -57,16 +65,27 @@ pub(crate) fn run(context: &Context, arguments: &JobsArguments) -> Result<ExitCo
     crate::set_up(context)?;
     let built = context.cargo().args(["build", "--quiet", "--package", "terrane-system-tests", "--bins"]).status()?;
     anyhow::ensure!(built.success(), "the build failed");
-    let arguments = match &arguments.run {
-        Run::Kills { rounds, seed } => vec!["kills".to_owned(), rounds.to_string(), seed.to_string()],
-        Run::BuildKills { rounds, seed } => vec!["build-kills".to_owned(), rounds.to_string(), seed.to_string()],
-        Run::Submissions { clients, seconds } => {
-            vec!["submissions".to_owned(), clients.to_string(), seconds.to_string()]
+    let is_well = match &arguments.run {
+        Run::Kills { rounds, seed } => start(context, &["kills", &rounds.to_string(), &seed.to_string()])?,
+        Run::BuildKills { rounds, seed } => start(context, &["build-kills", &rounds.to_string(), &seed.to_string()])?,
+        Run::AllKills { rounds, seed } => {
+            let jobs = start(context, &["kills", &rounds.to_string(), &seed.to_string()])?;
+            // Half of the rounds of builds run on each state database.
+            let builds = start(context, &["build-kills", &(rounds * 2).to_string(), &seed.to_string()])?;
+            jobs && builds
         }
-        Run::Memory { rows, memory_limit } => vec!["memory".to_owned(), rows.to_string(), memory_limit.clone()],
+        Run::Submissions { clients, seconds } => {
+            start(context, &["submissions", &clients.to_string(), &seconds.to_string()])?
+        }
+        Run::Memory { rows, memory_limit } => start(context, &["memory", &rows.to_string(), memory_limit])?,
     };
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs the program of the tests. Returns whether it found no fault.
+fn start(context: &Context, arguments: &[&str]) -> Result<bool> {
     let mut command = context.cargo();
     command.args(["run", "--quiet", "--package", "terrane-system-tests", "--bin", "terrane-jobs", "--"]);
     let status = command.args(arguments).status().context("starting terrane-jobs")?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(status.success())
 }

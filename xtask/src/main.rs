@@ -25,6 +25,7 @@ mod duckdb;
 mod fuzz;
 mod http;
 mod jobs;
+mod load;
 #[cfg(test)]
 mod manifests;
 mod npm;
@@ -74,6 +75,8 @@ enum Command {
     Soak(soak::SoakArguments),
     /// Kill servers that run asynchronous queries, and measure submissions and memory.
     Jobs(jobs::JobsArguments),
+    /// Measure cached answers, misses, equal queries and submissions of jobs, with `wrk`.
+    Load(load::LoadArguments),
     /// Run three replicas behind a balancer, under a load and a script of faults.
     Cluster(cluster::ClusterArguments),
     /// Measure questions over the tables of TPC-H against SQL written by hand.
@@ -133,6 +136,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Attack(arguments) => attack::run(&context, &arguments),
         Command::Soak(arguments) => soak::run(&context, &arguments),
         Command::Jobs(arguments) => jobs::run(&context, &arguments),
+        Command::Load(arguments) => load::run(&context, &arguments),
         Command::Cluster(arguments) => cluster::run(&context, &arguments),
         Command::Tpch(arguments) => tpch::run(&context, &arguments),
         Command::Adbc(arguments) => adbc::run(&context, &arguments),

@@ -29,7 +29,7 @@ pub(crate) struct SoakArguments {
     /// The number of calls of guests with valid and invalid results.
     #[arg(long, default_value_t = 1_000_000)]
     guest_calls: u64,
-    /// Only compare the waiting times of callers with and without others for whom a hook loops.
+    /// Only compare the waiting times of callers while a hook loops for other callers, and while it does not.
     #[arg(long)]
     looping_hook: bool,
     /// The number of callers for whom the hook loops.

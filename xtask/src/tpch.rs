@@ -20,8 +20,11 @@ pub(crate) struct TpchArguments {
     /// Measure the pre-aggregation of the project instead.
     #[arg(long)]
     rollup: bool,
+    /// Measure general DAX queries over HTTP instead.
+    #[arg(long, conflicts_with = "rollup")]
+    dax: bool,
     /// Compare predicted with actual bytes and seconds of this number of random queries instead.
-    #[arg(long, value_name = "QUERIES", conflicts_with = "rollup")]
+    #[arg(long, value_name = "QUERIES", conflicts_with_all = ["rollup", "dax"])]
     predictions: Option<u32>,
     /// Build and measure the program of the release.
     #[arg(long)]
@@ -30,7 +33,7 @@ pub(crate) struct TpchArguments {
 
 pub(crate) fn run(context: &Context, arguments: &TpchArguments) -> Result<ExitCode> {
     crate::set_up(context)?;
-    let TpchArguments { scale, rounds, rollup, predictions, release } = arguments;
+    let TpchArguments { scale, rounds, rollup, dax, predictions, release } = arguments;
     let profile: &[&str] = if *release { &["--release"] } else { &[] };
     let package = ["--quiet", "--package", "terrane-system-tests"];
     let built = context.cargo().arg("build").args(profile).args(package).arg("--bins").status()?;
@@ -39,6 +42,7 @@ pub(crate) fn run(context: &Context, arguments: &TpchArguments) -> Result<ExitCo
     command.arg("run").args(profile).args(package).args(["--bin", "terrane-tpch", "--"]);
     let (kind, count) = match predictions {
         Some(queries) => ("predictions", u64::from(*queries)),
+        None if *dax => ("dax", *rounds),
         None => (if *rollup { "rollup" } else { "questions" }, *rounds),
     };
     let status = command

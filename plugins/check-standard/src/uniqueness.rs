@@ -10,7 +10,8 @@ use terrane_sdk::check::{Aggregate, Column, Finding, Planner, QualityDimension, 
 
 use crate::{Look, shown};
 
-/// The smallest number of rows of a possible key. In fewer rows, values are often different by chance.
+/// The smallest number of rows in which a column is proposed as a key. In fewer rows, values are often different by
+/// chance.
 const MIN_ROWS: f64 = 100.0;
 
 pub(crate) fn ask(planner: &mut Planner, index: usize, column: &Column) {

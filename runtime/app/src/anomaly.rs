@@ -15,6 +15,7 @@ mod value;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use terrane_compiler::query::{DateRange, SemanticQuery, TimeDimension};
 use terrane_compiler::types::Granularity;
 
@@ -67,6 +68,8 @@ pub struct AnomalyRun {
     pub sensitivity: f64,
     pub granularity: Granularity,
     pub time_dimension: Arc<str>,
+    /// The values are at least as new as the data at this time.
+    pub as_of: Timestamp,
     /// The series, ordered by the values of their dimensions.
     pub series: Vec<ScoredSeries>,
 }
@@ -164,7 +167,8 @@ impl AnomalyService {
         }
     }
 
-    /// Scores the series of one measure or metric. Of incomplete steps, marks only those from the current time on.
+    /// Scores the series of one measure or metric. Marks only the steps that have not ended yet as incomplete, and not
+    /// those at the end of the data.
     ///
     /// # Errors
     /// [`AnomalyError`]
@@ -230,7 +234,8 @@ impl AnomalyService {
         });
         let series = series.collect();
         let sensitivity = request.sensitivity.unwrap_or(detector.default_sensitivity);
-        Ok(AnomalyRun { detector, sensitivity, granularity: request.granularity, time_dimension: time, series })
+        let (granularity, as_of) = (request.granularity, answer.freshness.as_of);
+        Ok(AnomalyRun { detector, sensitivity, granularity, time_dimension: time, as_of, series })
     }
 
     /// Returns the range of time in which the data have rows, if the requested range lies outside that range.

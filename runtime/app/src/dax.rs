@@ -16,6 +16,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::error::ArrowError;
+use jiff::Timestamp;
 use terrane_compiler::Access;
 use terrane_compiler::model::Model;
 use terrane_compiler::sql::ResultColumn;
@@ -44,6 +45,8 @@ pub struct DaxAnswer {
     pub batches: Vec<RecordBatch>,
     pub rows: u64,
     pub is_cached: bool,
+    /// The time since which the data may have changed; `None` if no rows of cubes were read.
+    pub as_of: Option<Timestamp>,
     pub duration: Duration,
     pub warnings: Vec<String>,
 }
@@ -277,6 +280,7 @@ fn finished(plan: &SemanticPlan, answer: Answer, model: &Model) -> Result<DaxAns
         rows: batches.iter().map(|batch| batch.num_rows() as u64).sum(),
         batches,
         is_cached: answer.freshness.is_cached,
+        as_of: Some(answer.freshness.as_of),
         duration: answer.duration,
         warnings: answer.warnings,
     })

@@ -64,7 +64,7 @@ use views::ViewCache;
 
 /// The largest number of monitors in a state database.
 pub const MAX_MONITORS: u32 = 500;
-/// The largest number of monitors of one owner without `admin`.
+/// The largest number of monitors of one owner who lacks the scope `admin`.
 pub const MAX_MONITORS_OF_OWNER: u32 = 100;
 /// The largest page of detections or alerts.
 pub const MAX_LISTED: u32 = 1_000;

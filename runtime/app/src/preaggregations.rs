@@ -109,7 +109,7 @@ pub struct Preaggregations {
 /// The worker's progress in this process.
 #[derive(Default)]
 struct TaskProgress {
-    /// The fence of the lease under which builds of an earlier holder were taken over.
+    /// The fence of the lease under which this process last took over the builds of the previous holder.
     fence: Option<u64>,
     /// The time of the last maintenance, as the clock's `elapsed`.
     maintained: Option<Duration>,

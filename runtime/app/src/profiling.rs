@@ -139,7 +139,8 @@ impl ProfilingService {
             }
         }
         findings.extend(faults.iter().map(unavailable));
-        Ok(report::profile(cube, profiled_at, &answers, &findings, &rows, config))
+        let as_of = session.oldest_rows().map_or(profiled_at, |oldest| oldest.min(profiled_at));
+        Ok(report::profile(cube, (profiled_at, as_of), &answers, &findings, &rows, config))
     }
 
     /// Returns the plans that can be carried out, and the faults of the components whose plan cannot be.

@@ -37,7 +37,7 @@ mod row_reader;
 mod runner;
 mod session;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -289,7 +289,7 @@ impl QueryService {
             limit_advice: (self.settings.limit_advice)(context),
             rollups: self.ready_rollups(),
         };
-        QuerySession { service: self, context, snapshot, environment, guardrails }
+        QuerySession { service: self, context, snapshot, environment, guardrails, oldest_rows: Mutex::default() }
     }
 
     /// Runs work of the operator, such as a data test, under a permit of the limiter.

@@ -36,6 +36,9 @@ use model::ModelReading;
 pub use model::{ModelBackend, ModelReader, ModelSettings, ModelUse};
 use values::Lookups;
 
+/// The largest number of joining cubes in which the words of a question are looked up.
+const MAX_JOINING: usize = 4;
+
 /// The method of interpreting a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Method {
@@ -157,8 +160,21 @@ impl QuestionService {
             request,
         };
         if !reading.lookups.is_empty() {
-            values = Arc::new(lookups.values(&reading).await?);
+            let mut known = KnownValues::default();
+            lookups.add_values(&reading, reading.cube.as_deref(), &mut known).await?;
+            values = Arc::new(known);
             reading = grammar.read(&values, today).await?;
+        }
+        // Words that are no values of the question's cube may be values of a cube that joins it.
+        if !reading.lookups.is_empty() && !reading.joining.is_empty() {
+            let mut known = KnownValues::clone(&values);
+            for cube in reading.joining.iter().take(MAX_JOINING) {
+                lookups.add_values(&reading, Some(cube), &mut known).await?;
+            }
+            if known.values.len() > values.values.len() {
+                values = Arc::new(known);
+                reading = grammar.read(&values, today).await?;
+            }
         }
         // The date of the newest row comes from a query of the caller. If policies forbid the query, the date is
         // unknown.

@@ -4,8 +4,8 @@
 //! matching parts of their texts; and values of searchable dimensions ([`values`]). All callers share one index of
 //! artifacts ([`entries`]). If metadata does not list an artifact for
 //! the caller, the artifact is left out of answers and counts. The terms of the glossary that link to an artifact count
-//! as its synonyms. Among similar matches, certified artifacts come first, and deprecated ones last. Not here: the
-//! index itself (`terrane_search`), and formats.
+//! as its synonyms. Among similar matches, certified artifacts come first, and deprecated ones last; then those that
+//! more queries name. Not here: the index itself (`terrane_search`), and formats.
 
 mod entries;
 mod values;
@@ -24,6 +24,7 @@ pub use entries::ArtifactText;
 use entries::{Entry, SearchEntries};
 
 use crate::catalog::{Catalog, Snapshot};
+use crate::cost::{ExecutionLog, MemberUse};
 use crate::dimension_values::lists::ValueLists;
 use crate::domain::RequestContext;
 use crate::governance::{ArtifactView, Badge, GovernanceService, GovernanceState, Sight};
@@ -44,6 +45,10 @@ const CERTIFIED: i64 = 300;
 const DEPRECATED: i64 = -600;
 /// The number that is added to the score of a suggestion from the cube of the request.
 const OF_CONTEXT: i64 = 500;
+/// The number that each doubling of an artifact's uses adds to its score.
+const DOUBLED_USE: i64 = 25;
+/// The largest number that uses add to a score. It is smaller than that of a certification.
+const MAX_USE: i64 = 200;
 const MAX_NEAREST: usize = 5;
 /// The longest time for which a search waits for the values of dimensions.
 const SEARCH_WAIT: Duration = Duration::from_secs(2);
@@ -70,6 +75,12 @@ pub struct SuggestionRequest {
     pub text: String,
     /// The cube whose queries must be able to use the suggested members.
     pub cube: Option<String>,
+    /// The types of the suggestions; empty for all types.
+    pub types: Vec<HitType>,
+    /// The tags that an artifact must have, ignoring case.
+    pub tags: Vec<String>,
+    /// The required status of certification.
+    pub status: Option<CertificationStatus>,
     pub limit: usize,
 }
 
@@ -117,13 +128,13 @@ pub struct Hit {
     /// The value that matches; `None` if the artifact matches.
     pub value: Option<Arc<str>>,
     pub score: i64,
-    /// The names, tags and descriptions that match, in descending order of their weight; for a value, only the value.
+    /// The texts that match, in descending order of their weight; for a value, only the value.
     pub marks: Vec<Marks>,
     /// The governance records of the artifact; `None` if governance is switched off.
     pub governed: Option<ArtifactView>,
 }
 
-/// A name, tag or description of an artifact, with its matching parts.
+/// A name, tag, owner, unit or description of an artifact, with its matching parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marks {
     pub field: MarkedField,
@@ -140,17 +151,22 @@ pub enum MarkedField {
     /// A synonym from the project's files, or the name or a synonym of a linked glossary term.
     Synonym,
     Tag,
+    /// The id of an owner: a user or a team.
+    Owner,
+    Unit,
     Description,
     /// A value of a dimension.
     Value,
 }
 
 impl MarkedField {
-    pub const ALL: [MarkedField; 6] = [
+    pub const ALL: [MarkedField; 8] = [
         MarkedField::Name,
         MarkedField::Title,
         MarkedField::Synonym,
         MarkedField::Tag,
+        MarkedField::Owner,
+        MarkedField::Unit,
         MarkedField::Description,
         MarkedField::Value,
     ];
@@ -161,6 +177,8 @@ impl MarkedField {
             MarkedField::Title => "title",
             MarkedField::Synonym => "synonym",
             MarkedField::Tag => "tag",
+            MarkedField::Owner => "owner",
+            MarkedField::Unit => "unit",
             MarkedField::Description => "description",
             MarkedField::Value => "value",
         }
@@ -212,6 +230,8 @@ pub struct SearchService {
     /// The governance service; `None` if governance is switched off.
     governance: Option<Arc<GovernanceService>>,
     values: Arc<ValueLists>,
+    /// The log that counts the uses of members; `None` if queries are not recorded.
+    executions: Option<Arc<ExecutionLog>>,
     /// The newest index. The lock is held while an index is built, so that it is built once.
     latest: tokio::sync::Mutex<Option<Arc<SearchEntries>>>,
 }
@@ -223,6 +243,9 @@ struct CallerView<'a> {
     state: &'a GovernanceState,
     /// The caller's view of the governed artifacts; `None` if governance is switched off.
     sight: Option<Sight<'a>>,
+    /// The uses of members; `None` if queries are not recorded.
+    uses: Option<&'a MemberUse>,
+    tenant: Option<&'a Arc<str>>,
 }
 
 impl SearchService {
@@ -230,8 +253,9 @@ impl SearchService {
         catalog: Arc<Catalog>,
         governance: Option<Arc<GovernanceService>>,
         values: Arc<ValueLists>,
+        executions: Option<Arc<ExecutionLog>>,
     ) -> Self {
-        SearchService { catalog, governance, values, latest: tokio::sync::Mutex::default() }
+        SearchService { catalog, governance, values, executions, latest: tokio::sync::Mutex::default() }
     }
 
     /// Returns the artifacts and values that match, best first.
@@ -242,21 +266,17 @@ impl SearchService {
         let question = Question::new(&search.text)?;
         let (snapshot, state) = (self.catalog.snapshot(), self.state().await);
         let entries = self.entries_of(&snapshot, &state).await;
-        let view = self.view(&snapshot, &state, &entries, request);
+        let view = self.view(&snapshot, &state, &entries, request).await;
         let cube = view.cube(search.cube.as_deref())?;
-        let tags: Vec<String> = search.tags.iter().map(|tag| tag.trim().to_lowercase()).collect();
-        let selects = |entry: &Entry| {
-            cube.is_none_or(|cube| view.is_of(entry, cube))
-                && tags.iter().all(|tag| entry.text.tags.iter().any(|of| of.to_lowercase() == *tag))
-        };
-        let is_wanted = |kind: HitType| search.types.is_empty() || search.types.contains(&kind);
+        let filter = HitFilter::new(&search.types, &search.tags);
+        let selects = |entry: &Entry| cube.is_none_or(|cube| view.is_of(entry, cube)) && filter.has_tags(entry);
         let matches = view.entries.index.find_among(&question, |entry| {
             let entry = view.entry(entry);
-            is_wanted(HitType::of(entry.text.reference.kind)) && selects(entry)
+            filter.has_type(entry) && selects(entry)
         });
         let scored = matches.map(|found| (found.entry, i64::from(found.score)));
         let mut found = view.ranked(&question, scored, search.status, search.limit);
-        if is_wanted(HitType::Value) {
+        if filter.wants(HitType::Value) {
             let dimensions = view.dimensions(selects, |_| 0);
             let values = self.values.values(&dimensions.searched, &snapshot, request, SEARCH_WAIT).await;
             view.add_values(&mut found, &question, &dimensions, &values, search.status, search.limit);
@@ -276,21 +296,25 @@ impl SearchService {
         };
         let (snapshot, state) = (self.catalog.snapshot(), self.state().await);
         let entries = self.entries_of(&snapshot, &state).await;
-        let view = self.view(&snapshot, &state, &entries, request);
+        let view = self.view(&snapshot, &state, &entries, request).await;
         let cube = view.cube(wanted.cube.as_deref())?;
         let joined = cube.map(|cube| view.joined(cube));
+        let filter = HitFilter::new(&wanted.types, &wanted.tags);
         let selects = |entry: &Entry| match (cube, &joined) {
-            (Some(cube), Some(joined)) => view.combines_with(entry, cube, joined),
-            _ => true,
+            (Some(cube), Some(joined)) => filter.has_tags(entry) && view.combines_with(entry, cube, joined),
+            _ => filter.has_tags(entry),
         };
-        let Some(question) = question else { return Ok(view.first(cube, selects, wanted.limit)) };
+        let is_selected = |entry: &Entry| filter.has_type(entry) && selects(entry);
+        let Some(question) = question else { return Ok(view.first(cube, is_selected, wanted.status, wanted.limit)) };
         let bonus = |entry: &Entry| if cube.is_some_and(|cube| view.is_of(entry, cube)) { OF_CONTEXT } else { 0 };
-        let matches = view.entries.index.find_among(&question, |entry| selects(view.entry(entry)));
+        let matches = view.entries.index.find_among(&question, |entry| is_selected(view.entry(entry)));
         let scored = matches.map(|found| (found.entry, i64::from(found.score) + bonus(view.entry(found.entry))));
-        let mut found = view.ranked(&question, scored, None, wanted.limit);
-        let dimensions = view.dimensions(selects, bonus);
-        let values = self.values.values(&dimensions.searched, &snapshot, request, SUGGESTION_WAIT).await;
-        view.add_values(&mut found, &question, &dimensions, &values, None, wanted.limit);
+        let mut found = view.ranked(&question, scored, wanted.status, wanted.limit);
+        if filter.wants(HitType::Value) {
+            let dimensions = view.dimensions(selects, bonus);
+            let values = self.values.values(&dimensions.searched, &snapshot, request, SUGGESTION_WAIT).await;
+            view.add_values(&mut found, &question, &dimensions, &values, wanted.status, wanted.limit);
+        }
         Ok(found.best(wanted.limit))
     }
 
@@ -308,7 +332,7 @@ impl SearchService {
         shown.map(|entry| Arc::clone(&entry.text)).collect()
     }
 
-    fn view<'a>(
+    async fn view<'a>(
         &'a self,
         snapshot: &'a Arc<Snapshot>,
         state: &'a GovernanceState,
@@ -317,7 +341,11 @@ impl SearchService {
     ) -> CallerView<'a> {
         let access = Access::of(&snapshot.model, &request.caller);
         let sight = self.governance.as_ref().map(|governance| governance.sight(snapshot, request));
-        CallerView { entries, access, state, sight }
+        let uses = match &self.executions {
+            Some(log) => Some(log.uses().await),
+            None => None,
+        };
+        CallerView { entries, access, state, sight, uses, tenant: request.tenant.as_ref() }
     }
 
     /// Returns the governed records. If the state database is unavailable, returns those that this process read last.
@@ -336,7 +364,9 @@ impl SearchService {
             return Arc::clone(known);
         }
         let (snapshot, state) = (Arc::clone(snapshot), Arc::clone(state));
-        let made = tokio::task::spawn_blocking(move || Arc::new(SearchEntries::new(&snapshot, &state))).await;
+        let is_governed = self.governance.is_some();
+        let make = move || Arc::new(SearchEntries::new(&snapshot, is_governed.then_some(&state)));
+        let made = tokio::task::spawn_blocking(make).await;
         let made = made.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic()));
         *latest = Some(Arc::clone(&made));
         made
@@ -348,8 +378,8 @@ impl CallerView<'_> {
         &self.entries.entries[place as usize]
     }
 
-    /// Returns the first matches that the caller may see, with the rank of their certification. `matches` are sorted,
-    /// best first.
+    /// Returns the first matches that the caller may see, with the ranks of their certification and use. `matches` are
+    /// sorted, best first.
     fn ranked(
         &self,
         question: &Question,
@@ -372,26 +402,35 @@ impl CallerView<'_> {
         RankedHits { hits: best, has_more, warnings: Vec::new() }
     }
 
-    /// Returns suggestions for an empty query: the members of the cube and the cube itself, then metrics over its measures,
-    /// then what the cube joins; without a cube, the first artifacts in the order of the index.
-    fn first(&self, cube: Option<CubeId>, selects: impl Fn(&Entry) -> bool, limit: usize) -> Hits {
+    /// Returns suggestions for an empty query: the members of the cube and the cube itself, then metrics over its
+    /// measures, then what the cube joins; without a cube, the first artifacts in the order of the index.
+    fn first(
+        &self,
+        cube: Option<CubeId>,
+        selects: impl Fn(&Entry) -> bool,
+        status: Option<CertificationStatus>,
+        limit: usize,
+    ) -> Hits {
         let own = || cube.and_then(|cube| self.entries.by_cube.get(&cube)).into_iter().flatten();
         let own = || own().map(|place| self.entry(*place));
         let is_own = |entry: &Entry| cube.is_some() && entry.cube == cube;
         let is_of = |entry: &Entry| cube.is_some_and(|cube| self.is_of(entry, cube));
         let members = own().filter(|entry| is_own(entry)).map(|entry| (entry, 2 * OF_CONTEXT));
         let metrics = own().filter(|entry| !is_own(entry)).map(|entry| (entry, OF_CONTEXT));
-        let others = self.entries.entries.iter().filter(|entry| !is_of(entry) && selects(entry));
+        let others = self.entries.entries.iter().filter(|entry| !is_of(entry));
         let all = members.chain(metrics).chain(others.map(|entry| (entry, 0)));
-        let mut shown = all.filter(|(entry, _)| entry.is_shown(&self.access));
-        let hits = shown.by_ref().take(limit).map(|(entry, score)| self.hit(entry, score)).collect();
-        Hits { hits, has_more: shown.next().is_some(), warnings: Vec::new() }
+        let shown = all.filter(|(entry, _)| selects(entry) && entry.is_shown(&self.access));
+        let hits = shown.map(|(entry, score)| self.hit(entry, score));
+        let mut hits = hits.filter(|hit| status.is_none_or(|wanted| hit.status() == Some(wanted)));
+        let first = hits.by_ref().take(limit).collect();
+        Hits { hits: first, has_more: hits.next().is_some(), warnings: Vec::new() }
     }
 
     fn ranked_hit(&self, entry: &Entry, score: i64) -> Hit {
         let hit = self.hit(entry, score);
         let rank = hit.status().map_or(0, rank);
-        Hit { score: score + rank, ..hit }
+        let uses = self.uses.map_or(0, |uses| uses.of(self.tenant, &entry.text.reference.id));
+        Hit { score: score + rank + rank_of_uses(uses), ..hit }
     }
 
     fn hit(&self, entry: &Entry, score: i64) -> Hit {
@@ -432,6 +471,32 @@ impl CallerView<'_> {
     }
 }
 
+/// The types and tags of the hits that a request selects.
+struct HitFilter<'r> {
+    /// Empty for all types.
+    types: &'r [HitType],
+    /// In lower case.
+    tags: Vec<String>,
+}
+
+impl<'r> HitFilter<'r> {
+    fn new(types: &'r [HitType], tags: &[String]) -> Self {
+        HitFilter { types, tags: tags.iter().map(|tag| tag.trim().to_lowercase()).collect() }
+    }
+
+    fn wants(&self, kind: HitType) -> bool {
+        self.types.is_empty() || self.types.contains(&kind)
+    }
+
+    fn has_type(&self, entry: &Entry) -> bool {
+        self.wants(HitType::of(entry.text.reference.kind))
+    }
+
+    fn has_tags(&self, entry: &Entry) -> bool {
+        self.tags.iter().all(|tag| entry.text.tags.iter().any(|of| of.to_lowercase() == *tag))
+    }
+}
+
 /// The best artifacts and values, sorted, at most as many as the limit.
 struct RankedHits {
     hits: Vec<Hit>,
@@ -461,6 +526,11 @@ fn rank(status: CertificationStatus) -> i64 {
     }
 }
 
+/// Returns the number that uses add to a score.
+fn rank_of_uses(uses: u64) -> i64 {
+    (DOUBLED_USE * i64::from(uses.saturating_add(1).ilog2())).min(MAX_USE)
+}
+
 /// Returns the texts of an artifact that match a question.
 fn marks(question: &Question, artifact: &ArtifactText) -> Vec<Marks> {
     let one = |field, text: &Arc<str>| {
@@ -470,6 +540,9 @@ fn marks(question: &Question, artifact: &ArtifactText) -> Vec<Marks> {
     let names = [(MarkedField::Name, &artifact.reference.id), (MarkedField::Title, &artifact.title)].into_iter();
     let synonyms = artifact.synonyms.iter().map(|text| (MarkedField::Synonym, text));
     let tags = artifact.tags.iter().map(|text| (MarkedField::Tag, text));
+    let owners = artifact.owners.iter().map(|text| (MarkedField::Owner, text));
+    let unit = artifact.unit.iter().map(|text| (MarkedField::Unit, text));
     let description = artifact.description.iter().map(|text| (MarkedField::Description, text));
-    names.chain(synonyms).chain(tags).chain(description).filter_map(|(field, text)| one(field, text)).collect()
+    let texts = names.chain(synonyms).chain(tags).chain(owners).chain(unit).chain(description);
+    texts.filter_map(|(field, text)| one(field, text)).collect()
 }

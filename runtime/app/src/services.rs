@@ -294,7 +294,7 @@ impl Services {
         );
         let values = ValueLists::new(Arc::clone(&queries), Arc::clone(&versions), Arc::clone(&clock));
         let values = Arc::new(values);
-        let search = SearchService::new(Arc::clone(&catalog), None, Arc::clone(&values));
+        let search = SearchService::new(Arc::clone(&catalog), None, Arc::clone(&values), None);
         Services {
             catalog,
             queries,
@@ -313,9 +313,15 @@ impl Services {
         }
     }
 
-    /// Returns a search that uses the records of governance.
-    pub fn governed_search(&self, governance: GovernanceService) -> SearchService {
-        SearchService::new(Arc::clone(&self.catalog), Some(Arc::new(governance)), Arc::clone(&self.values))
+    /// Returns a search that uses the records of governance, unless it is switched off, and the history of queries,
+    /// unless costs are switched off.
+    pub fn recorded_search(
+        &self,
+        governance: Option<GovernanceService>,
+        executions: Option<ExecutionLog>,
+    ) -> SearchService {
+        let (governance, executions) = (governance.map(Arc::new), executions.map(Arc::new));
+        SearchService::new(Arc::clone(&self.catalog), governance, Arc::clone(&self.values), executions)
     }
 
     /// Returns a service that asks a language model about questions.
@@ -447,7 +453,8 @@ impl ServerServices {
         });
         let search = settings.search.then(|| {
             let catalog = Arc::clone(&services.catalog);
-            Arc::new(SearchService::new(catalog, governed.clone(), Arc::clone(&services.values)))
+            let (governed, values) = (governed.clone(), Arc::clone(&services.values));
+            Arc::new(SearchService::new(catalog, governed, values, executions.clone()))
         });
         let preaggregations = services.preaggregations(
             server.preaggregations,
@@ -601,7 +608,8 @@ impl ServerServices {
         }
     }
 
-    /// Returns the lines about governance below descriptions; none if governance is switched off.
+    /// Returns the notes about certifications and glossary terms that are shown below the descriptions of artifacts.
+    /// Returns no notes if governance is switched off.
     pub async fn notes(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> ArtifactNotes {
         match &self.governance {
             Some(governance) => governance.notes(snapshot, request).await,

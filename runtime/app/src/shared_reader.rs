@@ -54,7 +54,8 @@ impl<T> Default for SharedReader<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SharedReader<T> {
-    /// Returns the results of reads that begin after this call. `read` is used only if this follower starts the task.
+    /// Returns the results of reads that begin after this call. If no task is running, starts one that calls `read`;
+    /// otherwise `read` is dropped.
     pub(crate) fn follow<F>(&self, read: impl Fn() -> F + Send + 'static) -> Readings<T>
     where
         F: Future<Output = Result<T, StoreError>> + Send,

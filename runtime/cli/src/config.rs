@@ -138,7 +138,7 @@ pub struct AdbcConfig {
     /// The options of the database, in the driver's own notation.
     pub options: Vec<(String, Secret)>,
     pub options_place: Option<Place>,
-    /// Statements that each new connection runs; `None` for those of the type.
+    /// Statements that each new connection runs; `None` for the default statements of the warehouse's type.
     pub session: Option<Vec<WithPlace<String>>>,
 }
 
@@ -174,7 +174,7 @@ pub struct CacheConfig {
 #[derive(Debug, Clone)]
 pub struct PreaggregationsConfig {
     pub enabled: bool,
-    /// True if the operator set `enabled`. Definitions without effect are then intended and not reported.
+    /// True if the operator set `enabled`. Then definitions that have no effect are intended, and are not reported.
     pub is_chosen: bool,
     /// The place of the tables: a schema in PostgreSQL, a database in MySQL and MariaDB, or the name of the second
     /// file in DuckDB.

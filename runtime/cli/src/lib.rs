@@ -4,6 +4,7 @@
 //! project, the configuration or the data, 2 for wrong arguments. The crate is also a library, so that the system tests
 //! can run a project's expectations in process. Not here: the meaning of queries (compiler), HTTP (server).
 
+mod allocator;
 pub mod caller;
 pub mod clock;
 pub mod commands;
@@ -49,11 +50,6 @@ use failure::Failure;
 use project::Project;
 use report::Style;
 use terrane_pictures::Glyphs;
-
-/// The allocator of every program that links this crate. Loading projects and answering queries allocate many small
-/// blocks on several threads.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The size of the stack of worker threads and of the thread that reads a project, in bytes. Deeply nested SQL must not
 /// overflow the stack, because an overflow ends the process.
@@ -162,6 +158,7 @@ enum Command {
 
 /// Runs the program.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    allocator::limit_retained_blocks();
     let words: Vec<OsString> = arguments.into_iter().collect();
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,

@@ -13,6 +13,7 @@ mod plugins;
 mod preaggregations;
 mod projects;
 mod providers;
+mod queries;
 mod security;
 mod start_check;
 mod telemetry;
@@ -23,6 +24,7 @@ pub use modules::{close_modules, modules};
 pub use network::serve_settings;
 pub use plugins::REQUIRED_REFUSED;
 pub use preaggregations::place as rollup_place;
+pub use queries::{CommandDuration, load_for_queries};
 pub use start_check::{StartProblem, start_problems, try_to_create_in};
 
 use std::sync::Arc;
@@ -104,6 +106,8 @@ pub struct Checked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WarehouseUse {
     Read,
+    /// Tables of pre-aggregations are read that a server or another command has built at this place.
+    ReadTables(RollupPlace),
     /// Models are built in the warehouse.
     Build,
     /// Tables of pre-aggregations are built at this place, and read.
@@ -114,8 +118,21 @@ impl WarehouseUse {
     fn place(&self) -> Option<&RollupPlace> {
         match self {
             WarehouseUse::Rollups(place) => Some(place),
-            WarehouseUse::Read | WarehouseUse::Build => None,
+            WarehouseUse::Read | WarehouseUse::ReadTables(_) | WarehouseUse::Build => None,
         }
+    }
+
+    /// Returns the place of tables that are only read.
+    fn read_place(&self) -> Option<&RollupPlace> {
+        match self {
+            WarehouseUse::ReadTables(place) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Returns the port to tables that are only read.
+    fn read_tables(&self) -> Option<Arc<dyn RollupTables>> {
+        self.read_place().map(tables_elsewhere)
     }
 }
 
@@ -192,7 +209,8 @@ pub async fn check(project: &Project) -> Checked {
 }
 
 fn for_operator(project: &Project, Loaded { snapshot, ports, .. }: Loaded) -> Services {
-    Services::for_operator(snapshot, ports, query_settings(&project.config))
+    let cache = cache::of_process(project);
+    Services::for_operator(snapshot, ports, QuerySettings { cache, ..query_settings(&project.config) })
 }
 
 async fn open(
@@ -300,6 +318,13 @@ pub fn governance(project: &Project, services: &Services, store: &Arc<StateStore
         clock,
     };
     governance_settings(&project.config).map(|settings| GovernanceService::new(ports, settings))
+}
+
+/// Returns a log that reads the history of queries; `None` if costs are switched off.
+pub fn executions(project: &Project, store: &Arc<StateStore>) -> Option<ExecutionLog> {
+    let optimization = &project.config.optimization;
+    let clock = Arc::new(SystemClock::default());
+    optimization.enabled.then(|| ExecutionLog::new(store.clone(), clock, &OsRandomness, optimization.prices))
 }
 
 /// Returns the settings of governance; `None` if the module is switched off.

@@ -281,7 +281,7 @@ impl<'a> Access<'a> {
     }
 
     /// Returns whether a metric exists for the caller: it refers to no denied measure, filters by no denied dimension,
-    /// and reads no column behind one. A metric that reads masked columns exists.
+    /// and aggregates no column of a denied dimension. A metric that reads masked columns exists.
     pub fn sees_metric(&self, id: MetricId) -> bool {
         let exists = |within: Within<'_>| match within {
             Within::Measure(id) => self.sees(Member::Measure(id)),

@@ -32,7 +32,7 @@ pub(crate) use user_values::{fit, type_of};
 pub(crate) use window::MAX_WINDOWS;
 
 use crate::model::{Aggregate, CubeId, DimensionId, MetricId, Model, RollingWindow, Snippet};
-use crate::query::{Axis, Group, GroupShift, Predicate, Test};
+use crate::query::{Axis, Group, GroupShift, Predicate, Test, TypedRowValue};
 use crate::types::Value;
 
 /// The computation of a query, in ids and borrowed model nodes.
@@ -162,6 +162,9 @@ pub enum ArgumentForm {
     Passing(Test),
     /// The rows that meet a condition. Only statistics use it.
     Where(Predicate),
+    /// A value that is computed for each row. The aggregate's own argument is empty. Like a statistic, it can disclose
+    /// values.
+    Row(TypedRowValue),
 }
 
 #[derive(Debug)]

@@ -6,6 +6,8 @@
 mod error;
 mod fact_match;
 pub(crate) mod resolved;
+pub(crate) mod resolved_row;
+mod row;
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,6 +20,9 @@ pub use resolved::{
     Axis, AxisBounds, Bound, Group, GroupBy, GroupShift, Operand, OrderKey, OrderTarget, Predicate, RangeFilter,
     ResolvedQuery, RowFilter, SelectedValue, Test, TextMatch, ValueId,
 };
+
+pub use resolved_row::{ResolvedRowAggregate, ResolvedRowCondition, RowValueKind, TypedRowValue};
+pub use row::{Comparison, RowAggregate, RowCondition, RowFunction, RowOperator, RowValue};
 
 pub use crate::types::Operator;
 
@@ -35,6 +40,8 @@ pub struct SemanticQuery {
     pub cube: Option<Arc<str>>,
     /// The values: `metrics` first, then `measures`, in the order in which they were sent.
     pub values: Vec<MemberRef>,
+    /// Aggregates of values that are computed for each row. In the result, they follow the values.
+    pub computed: Vec<RowAggregate>,
     pub dimensions: Vec<MemberRef>,
     pub time_dimensions: Vec<TimeDimension>,
     pub time_range: Option<TimeRange>,

@@ -89,7 +89,7 @@ struct TimelineSums {
     gaps: usize,
 }
 
-/// The partitions of a timeline that have rows of a stretch.
+/// The partitions of a timeline that have rows in a stretch of time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimelineRun {
     pub(crate) first: TimedPartition,
@@ -153,7 +153,7 @@ pub enum Flaw {
     MissingSegment,
     /// A rollup of some rows is used as one of all rows.
     FilteredRollup,
-    /// Weeks are put together to months.
+    /// Buckets of weeks are added up to months.
     NestedWeeks,
     /// Buckets of one time zone are used as those of another.
     OtherZone,
@@ -191,6 +191,10 @@ pub enum Flaw {
     LostNulls,
     /// Conditions on times are evaluated on steps.
     RawTimes,
+    /// States over other columns are used as a measure's own.
+    OtherArgument,
+    /// Masks that need columns or times that are not stored are applied to what is stored.
+    AnyMask,
 }
 
 /// The published generation of one rollup.
@@ -379,7 +383,7 @@ impl ReadyPartition {
 
 #[cfg(feature = "planted-flaws")]
 impl Flaw {
-    pub const ALL: [Flaw; 25] = [
+    pub const ALL: [Flaw; 27] = [
         Flaw::OtherFilters,
         Flaw::RowsForValues,
         Flaw::AddedDistinct,
@@ -405,5 +409,7 @@ impl Flaw {
         Flaw::FinerSteps,
         Flaw::LostNulls,
         Flaw::RawTimes,
+        Flaw::OtherArgument,
+        Flaw::AnyMask,
     ];
 }

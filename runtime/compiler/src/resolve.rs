@@ -7,6 +7,7 @@ mod filter;
 mod groups;
 mod names;
 mod order;
+mod row;
 mod rows;
 mod time;
 mod values;
@@ -62,9 +63,13 @@ pub fn resolve(
     let values = resolver.values()?;
     let mut facts = Vec::new();
     values.iter().for_each(|value| fact_cubes(model, value.value, &mut facts));
+    let computed = resolver.computed()?;
+    for fact in computed.iter().map(|one| one.fact) {
+        facts.extend(Some(fact).filter(|fact| !facts.contains(fact)));
+    }
     facts.extend(names.cube_id().filter(|_| facts.is_empty()));
     let groups = resolver.groups(&facts)?;
-    if values.is_empty() && groups.is_empty() {
+    if values.is_empty() && computed.is_empty() && groups.is_empty() {
         return Err(QueryError::Empty);
     }
     let (row_conjuncts, group_filters) = resolver.split_filters(&groups, &facts)?;
@@ -72,6 +77,9 @@ pub fn resolve(
     let used = used_values(&values, &group_filters, &order);
     if let (true, Some(value)) = (query.ungrouped, used.first()) {
         return Err(QueryError::Ungrouped { field: value.name(model) });
+    }
+    if let (true, Some(one)) = (query.ungrouped, computed.first()) {
+        return Err(QueryError::Ungrouped { field: Arc::clone(&one.key) });
     }
     if query.ungrouped && query.fill_gaps {
         return Err(QueryError::Ungrouped { field: "fill_gaps".into() });
@@ -114,6 +122,7 @@ pub fn resolve(
     Ok(ResolvedQuery {
         groups,
         values,
+        computed,
         row_filters,
         ranges,
         group_filters,
@@ -144,7 +153,7 @@ fn zone_of_city(zones: &TimeZoneDatabase, name: &str) -> Option<Arc<str>> {
 
 fn check_size(query: &SemanticQuery) -> Result<(), QueryError> {
     let sizes = [
-        ("measures and metrics", query.values.len()),
+        ("measures and metrics", query.values.len() + query.computed.len()),
         ("dimensions", query.dimensions.len() + query.time_dimensions.len()),
         ("order keys", query.order.len()),
         ("segments", query.segments.len()),

@@ -19,6 +19,7 @@ mod place;
 mod predicate;
 mod print;
 mod probe;
+mod row_value;
 mod scans;
 mod scope;
 pub mod template;

@@ -6,8 +6,10 @@
 //! apply. Everything else is computed here, on rows in memory. Not here: SQL, running queries.
 
 mod aggregate;
+mod blank_groups;
 mod budget;
 mod call;
+mod computed;
 mod context;
 mod data;
 mod dates;
@@ -21,12 +23,14 @@ mod key_filters;
 mod measure;
 mod operators;
 mod relationships;
+mod requests;
 mod rows;
 mod scalar;
 mod source;
 mod summarize;
 mod table;
 mod time_form;
+mod timeline;
 mod walk;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -37,20 +41,20 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 use terrane_compiler::Access;
 use terrane_compiler::model::{CubeId, DimensionId, Model};
-use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::query::{RowAggregate, RowValue, SemanticQuery};
 
 use crate::bound::{
     BoundEvaluation, BoundQuery, ColumnName, MeasureSource, Relationship, Scalar, ScalarKind, Table, TableKind,
     VariableId,
 };
 use crate::place::Place;
-use crate::plan::Parameters;
+use crate::plan::{OfRow, Parameters};
 use crate::problem::{Problem, ProblemKind};
 use crate::types::Type;
 
 pub use budget::{Budget, MAX_BYTES, MAX_STEPS};
 pub(crate) use call::constant_date;
-pub use data::{FetchedData, FetchedRows};
+pub use data::{FetchedData, FetchedRows, singles};
 pub use datum::Datum;
 pub use decimal::Decimal;
 pub use time_form::TimeForm;
@@ -130,11 +134,14 @@ pub fn evaluate(
         ranks: RefCell::default(),
         aggregated: RefCell::default(),
         related: OnceCell::new(),
+        timelines: RefCell::default(),
+        row_values: RefCell::default(),
+        row_aggregates: RefCell::default(),
     };
     match evaluator.evaluation(evaluation) {
         Ok(table) => Ok(Step::Done(table)),
         Err(Halt::Missing) => {
-            let missing = evaluator.missing.into_inner();
+            let missing = evaluator.requested();
             if data.len() + missing.len() > MAX_QUERIES {
                 let kind = ProblemKind::TooLarge { what: "semantic queries", limit: MAX_QUERIES as u64 };
                 return Err(Problem::new(kind, evaluation.place));
@@ -184,7 +191,7 @@ struct Evaluator<'q> {
     budget: &'q Budget,
     /// The number of bytes that tables, strings and rows use.
     held: Rc<Cell<usize>>,
-    missing: RefCell<Vec<SemanticQuery>>,
+    missing: RefCell<Vec<requests::Request>>,
     indexes: RefCell<HashMap<IndexKey, Rc<Index>>>,
     /// The numbers of lists of filters, by their contents.
     filter_lists: RefCell<HashMap<String, u32>>,
@@ -206,6 +213,11 @@ struct Evaluator<'q> {
     aggregated: RefCell<HashMap<(usize, CubeId), bool>>,
     /// The columns that RELATED and SUMMARIZE read in the query.
     related: OnceCell<BTreeSet<DimensionId>>,
+    timelines: RefCell<HashMap<IndexKey, Rc<timeline::Timelines>>>,
+    /// For nodes, by their addresses: the value that the warehouse computes for each row, or `None` if it cannot.
+    row_values: RefCell<HashMap<usize, Option<Rc<OfRow<RowValue>>>>>,
+    /// The aggregates that the warehouse computes.
+    row_aggregates: RefCell<Vec<Rc<RowAggregate>>>,
 }
 
 /// The key of a cached table: its node and its filter context.

@@ -388,8 +388,8 @@ impl Parser {
         evaluation
     }
 
-    /// Takes the two words with which a clause starts, and returns true. Reports the second word if it is missing, and
-    /// reads the clause nevertheless.
+    /// Takes the two words at the start of a clause. If only the second one is missing, reports this and continues with
+    /// the clause. Returns whether a clause starts here.
     fn takes_clause(&mut self, clause: Keyword, first: &str, second: Expected) -> bool {
         if self.keyword() == Some(clause) {
             self.advance();

@@ -6,6 +6,7 @@
 
 mod condition;
 mod measures;
+mod row;
 mod shape;
 mod table;
 
@@ -23,6 +24,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::types::Type;
 
 pub(crate) use measures::{Aggregates, applies, calendar_of, counts, is_on_one_side, may_lack_partners};
+pub(crate) use row::{ModelRow, OfRow, has_numbers, row_condition, row_value};
 pub(crate) use shape::{column_ref, value_ref};
 
 /// The query that answers an evaluation, and the steps that turn its rows into the result.
@@ -121,7 +123,7 @@ pub(crate) fn condition_filter(
 ) -> Result<Filter, Problem> {
     let planner = Planner { query, model, parameters };
     let sources: Vec<Option<shape::Source>> = columns.iter().map(|id| Some(shape::Source::Group(*id))).collect();
-    let row = condition::Row { context, columns: &sources };
+    let row = condition::Row { context, columns: &sources, has_related: false };
     planner.condition(condition, &row, &mut condition::Compared::default())
 }
 

@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 
 use terrane_compiler::model::Model;
-use terrane_compiler::query::SemanticQuery;
+use terrane_compiler::query::{RowFunction, SemanticQuery};
 use terrane_compiler::{Access, SecurityContext};
 use terrane_dax::Problem;
 use terrane_dax::evaluate::{Budget, Datum, FetchedData, FetchedRows, FinishedTable, MAX_STEPS, Step, evaluate};
@@ -33,7 +33,7 @@ fn evaluated(text: &str) -> (Vec<SemanticQuery>, Result<FinishedTable, Problem>)
             Ok(Step::Done(table)) => return (requested, Ok(table)),
             Ok(Step::Needs(queries)) => {
                 for query in queries {
-                    let width = query.dimensions.len() + query.values.len();
+                    let width = query.dimensions.len() + query.values.len() + query.computed.len();
                     data.add(query.clone(), FetchedRows { rows: vec![vec![Datum::Integer(1); width]] });
                     requested.push(query);
                 }
@@ -47,18 +47,109 @@ fn names(query: &SemanticQuery) -> (Vec<String>, Vec<String>) {
     (list(&query.values), list(&query.dimensions))
 }
 
+/// Returns the functions that the warehouse computes over rows.
+fn computed(queries: &[SemanticQuery]) -> Vec<RowFunction> {
+    queries.iter().flat_map(|query| &query.computed).map(|one| one.function).collect()
+}
+
 #[test]
-fn aggregates_of_columns_read_values_with_their_number_of_rows() {
-    for function in ["SUM", "AVERAGE", "COUNT", "COUNTA", "COUNTBLANK"] {
+fn aggregates_of_columns_are_computed_by_the_warehouse() {
+    for (function, expected) in [
+        ("SUM", RowFunction::Sum),
+        ("AVERAGE", RowFunction::Average),
+        ("COUNT", RowFunction::Count),
+        ("COUNTA", RowFunction::Count),
+    ] {
         let (queries, result) = evaluated(&format!("EVALUATE ROW(\"x\", {function}(orders[id]))"));
         assert!(result.is_ok(), "{function}: {result:?}");
-        let [query] = &queries[..] else { panic!("{function}: {queries:?}") };
-        assert!(!query.ungrouped, "{function}");
-        assert_eq!(names(query), (vec!["orders.count".to_owned()], vec!["orders.id".to_owned()]), "{function}");
+        assert_eq!((queries.len(), computed(&queries)), (1, vec![expected]), "{function}");
+        assert_eq!(names(&queries[0]), (Vec::new(), Vec::new()), "{function}");
     }
     let (queries, _) = evaluated("EVALUATE {COUNTROWS(FILTER(orders, orders[id] > 1))}");
     assert_eq!(names(&queries[0]), (vec!["orders.count".to_owned()], Vec::new()));
     assert_eq!((queries.len(), queries[0].filters.len()), (1, 1));
+}
+
+#[test]
+fn blanks_of_a_column_are_values_with_their_number_of_rows() {
+    let (queries, result) = evaluated("EVALUATE ROW(\"x\", COUNTBLANK(orders[id]))");
+    assert!(result.is_ok(), "{result:?}");
+    let [query] = &queries[..] else { panic!("{queries:?}") };
+    assert!(!query.ungrouped);
+    assert_eq!(names(query), (vec!["orders.count".to_owned()], vec!["orders.id".to_owned()]));
+}
+
+#[test]
+fn iterators_over_columns_read_no_rows() {
+    for expression in [
+        "SUMX(orders, orders[id] * (1 - orders[id]))",
+        "SUMX(FILTER(orders, orders[id] > orders[id] / 2), IF(orders[status] = \"paid\", orders[id], 0))",
+        "SUMX(orders, SWITCH(orders[status], \"paid\", 1, BLANK(), 2))",
+        "SUMX(orders, VAR x = orders[id] + 1 RETURN x * x)",
+        "SUMX(orders, DIVIDE(orders[id], orders[id] - 1, 0))",
+        "COUNTROWS(FILTER(orders, orders[id] > orders[id] - 1))",
+        "SUMX(CALCULATETABLE(orders, orders[status] = \"paid\"), ABS(orders[id]))",
+    ] {
+        let (queries, result) = evaluated(&format!("EVALUATE {{{expression}}}"));
+        assert!(result.is_ok(), "{expression}: {result:?}");
+        assert_eq!((queries.len(), computed(&queries).len()), (1, 1), "{expression}: {queries:?}");
+    }
+}
+
+#[test]
+fn iterators_that_could_differ_read_rows() {
+    for expression in [
+        "SUMX(orders, 1 / orders[id])",
+        "SUMX(orders, LEN(orders[status]))",
+        "SUMX(orders, orders[count] + 1)",
+        "SUMX(VALUES(orders[id]), orders[id] * 2)",
+        "SUMX(orders, orders[id] ^ 2)",
+    ] {
+        let (queries, result) = evaluated(&format!("EVALUATE {{{expression}}}"));
+        assert!(result.is_ok(), "{expression}: {result:?}");
+        assert_eq!(computed(&queries), [], "{expression}: {queries:?}");
+    }
+}
+
+#[test]
+fn refused_values_are_computed_from_rows() {
+    let caller = SecurityContext::default();
+    let access = Access::of(shop(), &caller);
+    let bound = terrane_dax::read("EVALUATE {SUMX(orders, orders[id] * 2)}", &access);
+    let (parameters, budget) = (Parameters::new(), Budget::new(MAX_STEPS));
+    let now = jiff::civil::datetime(2024, 1, 1, 0, 0, 0, 0);
+    let mut data = FetchedData::default();
+    let needs = |data: &FetchedData| match evaluate(
+        &bound.query,
+        &bound.query.evaluations[0],
+        &access,
+        &parameters,
+        now,
+        data,
+        &budget,
+    )
+    .unwrap()
+    {
+        Step::Needs(queries) => queries,
+        Step::Done(table) => panic!("{table:?}"),
+    };
+    let queries = needs(&data);
+    assert_eq!(computed(&queries), [RowFunction::Sum]);
+    queries.into_iter().for_each(|query| data.refuse(query));
+    let queries = needs(&data);
+    assert_eq!((computed(&queries), queries[0].ungrouped), (Vec::new(), true));
+}
+
+#[test]
+fn ratio_of_a_total_reads_its_table_once() {
+    let (queries, result) = evaluated(
+        "EVALUATE SUMMARIZECOLUMNS(orders[status], \"x\", SUMX(orders, orders[id] * 2), \"y\", SUMX(orders, orders[id] * 3), \
+         \"z\", CALCULATE(SUMX(orders, orders[id] * 2), ALL(orders)))",
+    );
+    assert!(result.is_ok(), "{result:?}");
+    let aggregating: Vec<_> = queries.iter().filter(|query| !query.computed.is_empty()).collect();
+    let [query] = &aggregating[..] else { panic!("{queries:?}") };
+    assert_eq!((query.computed.len(), names(query).1), (2, vec!["orders.status".to_owned()]));
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub use names::check_names;
 pub use read::{Expectation, FOLDER, read};
 pub use refusal::{Refusal, hint};
 pub use rows::Rows;
-pub use run::{ExpectationOutcome, Mismatch, run};
+pub use run::{ExpectationOutcome, Mismatch, ReadTables, run};
 
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::warehouse::Warehouse;

@@ -26,7 +26,7 @@ pub(crate) struct ReadableQuery {
 
 /// The largest number of problems that are reported for one query.
 const MAX_PROBLEMS: usize = 40;
-/// The member of an item that was left out.
+/// The name of a member that replaces an invalid part of a query.
 const LEFT_OUT: &str = "\u{0}.\u{0}";
 /// Fields of a query without which the other fields have the same meaning and the result has the same keys.
 const SEPARATE: [&str; 12] = [

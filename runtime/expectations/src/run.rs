@@ -1,8 +1,10 @@
 //! Runs cases against a project.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use terrane_app::data_check::plural;
 use terrane_app::ports::warehouse::{Statement, WarehouseError};
 use terrane_app::query::{Answer, CacheControl, QueryRunError};
@@ -41,10 +43,21 @@ pub enum Mismatch {
     Sql(WarehouseError),
     /// The rows differ from those expected.
     Rows(Difference),
+    /// Rows that were read from tables of pre-aggregations differ from those expected.
+    StoredRows(Difference, Vec<ReadTables>),
     /// Values of a dimension violate its test, or could not be checked.
     Values(Diagnostic),
     /// Rows could not be read back from the server's JSON, which is a bug.
     Encoding(String),
+}
+
+/// The tables of a pre-aggregation that answered a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadTables {
+    pub cube: Arc<str>,
+    pub name: Arc<str>,
+    /// The time at which the oldest table was read from the cube.
+    pub built_at: Timestamp,
 }
 
 /// Runs one case. Its SQL runs on the project's warehouse with the operator's privileges.
@@ -107,7 +120,21 @@ async fn rows_mismatch(
         Expected::Rows(rows) => listed(rows, &actual),
         Expected::Error { .. } | Expected::Unread => return Ok(None),
     };
-    Ok(difference(&actual, &expected, case.order).map(Mismatch::Rows))
+    let tables = read_tables(answer);
+    Ok(difference(&actual, &expected, case.order).map(|difference| match tables.is_empty() {
+        true => Mismatch::Rows(difference),
+        false => Mismatch::StoredRows(difference, tables),
+    }))
+}
+
+fn read_tables(answer: &Answer) -> Vec<ReadTables> {
+    let served = answer.pre_aggregations.iter().filter_map(|fact| Some((&fact.cube, fact.served.as_ref()?)));
+    let tables = served.map(|(cube, served)| ReadTables {
+        cube: Arc::clone(cube),
+        name: Arc::clone(&served.rollup),
+        built_at: served.built_at,
+    });
+    tables.collect()
 }
 
 /// Returns the statement of a case.
@@ -159,6 +186,15 @@ impl fmt::Display for Mismatch {
             }
             Mismatch::Sql(error) => write!(f, "the SQL of the case failed: {error}"),
             Mismatch::Rows(difference) => difference.fmt(f),
+            Mismatch::StoredRows(difference, tables) => {
+                difference.fmt(f)?;
+                for ReadTables { cube, name, built_at } in tables {
+                    write!(f, "\n  rows of pre-aggregation `{cube}.{name}`, as old as {built_at}")?;
+                }
+                f.write_str(
+                    "\n  Build it, or write `pre_aggregations: off` in the query to compare the rows of the cube.",
+                )
+            }
             Mismatch::Values(problem) => {
                 write!(f, "{}", problem.full_message())
             }

@@ -34,7 +34,7 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    /// Reads the description of a schema. Returns `None` if the schema does not describe itself at once.
+    /// Reads the description of a schema. Returns `None` if the introspection query fails or has to wait.
     pub(crate) fn of(schema: &GraphQlSchema) -> Option<Self> {
         let executed = schema.execute(Request::new(COMPLETE)).now_or_never()?;
         let Value::Object(mut data) = executed.data else { return None };

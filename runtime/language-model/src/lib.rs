@@ -1,9 +1,9 @@
 //! The adapter to a language model on a server with OpenAI's chat interface.
 //!
 //! In: questions with the members that their callers may see. Out: queries in the form of `POST /api/v1/query`,
-//! questions back, or the reason why a reply is neither. Requests go through `outgoing`, which checks the address. A
-//! reply must match a JSON schema that names the offered members. A reply that does not match is sent back with the
-//! reason, so that the model can correct it. Not here: the rights of the caller and the number of requests
+//! clarifying questions, or the reason why a reply is neither. Requests go through `outgoing`, which checks the
+//! address. A reply must match a JSON schema that names the offered members. A reply that does not match is sent back
+//! with the reason, so that the model can correct it. Not here: the rights of the caller and the number of requests
 //! (`app::questions`).
 
 mod prompt;

@@ -417,13 +417,11 @@ fn rename_is_refused_with_a_reason() {
         assert_eq!(answer["error"]["code"], -32803, "{new}: {answer}");
         answer["error"]["message"].as_str().unwrap().to_owned()
     };
-    assert!(refused("late").contains("`late` is already used"));
-    assert!(refused("On Time").contains("not snake_case"));
-    assert!(refused("").contains("not snake_case"));
-    assert!(refused("metric_time").contains("reserved"));
+    let reasons = ["late", "On Time", "", "metric_time"].map(&mut refused);
+    insta::assert_snapshot!(reasons.join("\n"), @"");
     client.open(METRICS, "metrics: nothing\n");
     let answer = client.behind("textDocument/rename", FLIGHTS, "{name: on_t", json!({"newName": "fresh"}));
-    assert!(answer["error"]["message"].as_str().unwrap().contains("the project has errors"), "{answer}");
+    insta::assert_snapshot!(answer["error"]["message"].as_str().unwrap(), @"");
 }
 
 #[test]

@@ -188,6 +188,9 @@ pub struct Interpretation {
     pub is_dated: bool,
     /// The cube that the question is about.
     pub cube: Option<Arc<str>>,
+    /// The cubes that join the cube of the question, if the question has words without a meaning: the words may be
+    /// values that only these cubes reach, as the airport in `how many airlines fly to Miami`.
+    pub joining: Vec<Arc<str>>,
 }
 
 impl Interpretation {

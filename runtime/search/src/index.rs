@@ -34,6 +34,10 @@ pub enum Field {
     /// The name of the group that the entry belongs to.
     Group,
     Tag,
+    /// A user or team that owns the entry.
+    Owner,
+    /// The unit of a member.
+    Unit,
     /// A value of a dimension.
     Value,
     Description,
@@ -98,7 +102,7 @@ impl Field {
             Field::Title => 70,
             Field::Synonym => 60,
             Field::Value => 50,
-            Field::Group | Field::Tag => 30,
+            Field::Group | Field::Tag | Field::Owner | Field::Unit => 30,
             Field::Description => 20,
         }
     }
@@ -448,8 +452,17 @@ mod tests {
             "total",
             "é",
         ];
-        const FIELDS: [Field; 7] =
-            [Field::Name, Field::Title, Field::Synonym, Field::Group, Field::Tag, Field::Value, Field::Description];
+        const FIELDS: [Field; 9] = [
+            Field::Name,
+            Field::Title,
+            Field::Synonym,
+            Field::Group,
+            Field::Tag,
+            Field::Owner,
+            Field::Unit,
+            Field::Value,
+            Field::Description,
+        ];
         let mut seed: u32 = 7;
         let mut random = |below: usize| {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -11,7 +11,7 @@ use terrane_json::details;
 
 use crate::database::Transaction;
 use crate::row::{audit_record, micros};
-use crate::statement::{Bound, Statement, storable};
+use crate::statement::{Bound, INSERTED_ROWS, Statement, storable};
 use crate::store::StateStore;
 
 pub(crate) const COLUMNS: [&str; 14] = [
@@ -30,8 +30,6 @@ pub(crate) const COLUMNS: [&str; 14] = [
     "hash",
     "previous",
 ];
-/// The number of rows of one INSERT, so that the number of bound values is within the limits of both engines.
-const ROWS_AT_ONCE: usize = 500;
 const PAGE: i64 = 1_000;
 
 /// Appends entries to the chain, in a transaction that holds the write lock.
@@ -50,7 +48,7 @@ pub(crate) async fn append_in(change: &mut Transaction, entries: Vec<AuditEntry>
         previous = hash.to_string();
     }
     while !rows.is_empty() {
-        let rest = rows.split_off(rows.len().min(ROWS_AT_ONCE));
+        let rest = rows.split_off(rows.len().min(INSERTED_ROWS));
         change.execute(Statement::insert("audit_log", &COLUMNS, std::mem::replace(&mut rows, rest))).await?;
     }
     Ok(())

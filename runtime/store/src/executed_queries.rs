@@ -16,10 +16,10 @@ use terrane_app::ports::store::StoreError;
 use crate::database::Row;
 use crate::leases::is_newest;
 use crate::row::{maybe_text, micros, signed, text, time, unsigned};
-use crate::statement::{Bound, Statement};
+use crate::statement::{Bound, INSERTED_ROWS, Statement};
 use crate::store::StateStore;
 
-const COLUMNS: [&str; 26] = [
+const COLUMNS: [&str; 27] = [
     "id",
     "queries",
     "at",
@@ -37,6 +37,7 @@ const COLUMNS: [&str; 26] = [
     "is_cached",
     "pre_aggregation",
     "filters",
+    "members",
     "predicted_us",
     "predicted_high_us",
     "table_bytes",
@@ -47,8 +48,6 @@ const COLUMNS: [&str; 26] = [
     "range_seconds",
     "row_bytes",
 ];
-/// The largest number of rows in one INSERT. It limits the number of bound values.
-const ROWS_AT_ONCE: usize = 500;
 /// The largest number of rows that one transaction deletes.
 const PRUNED_AT_ONCE: i64 = 5_000;
 
@@ -59,7 +58,7 @@ impl ExecutedQueries for StateStore {
             return Ok(());
         }
         let mut change = self.database.begin().await?;
-        for part in queries.chunks(ROWS_AT_ONCE) {
+        for part in queries.chunks(INSERTED_ROWS) {
             let rows = part.iter().map(values).collect();
             change
                 .execute(Statement::insert("executed_queries", &COLUMNS, rows).then(" ON CONFLICT (id) DO NOTHING"))
@@ -141,6 +140,9 @@ fn selection(filter: &HistoryFilter, mut query: Statement) -> Statement {
     if filter.is_computed {
         query = query.then(" AND is_cached = 0");
     }
+    if filter.has_members {
+        query = query.then(" AND members IS NOT NULL");
+    }
     if let Some(since) = filter.since {
         query = query.and(" AND at >= ", micros(since));
     }
@@ -174,6 +176,7 @@ fn values(query: &ExecutedQuery) -> Vec<Bound> {
         i64::from(query.is_cached).into(),
         query.pre_aggregation.as_deref().into(),
         query.filters.as_deref().into(),
+        query.members.as_deref().into(),
         query.predicted.map(|predicted| microseconds(predicted.median)).into(),
         query.predicted.map(|predicted| microseconds(predicted.high)).into(),
         query.size.and_then(|size| size.table_bytes).map(signed).into(),
@@ -207,6 +210,7 @@ fn executed(row: &Row) -> Result<ExecutedQuery, StoreError> {
         is_cached: row.integer("is_cached")? != 0,
         pre_aggregation: maybe_text(row, "pre_aggregation")?,
         filters: maybe_text(row, "filters")?,
+        members: maybe_text(row, "members")?,
         predicted: predicted.map(|(median, high)| PredictedTime { median, high }),
         size: plan_size(row)?,
     })

@@ -50,11 +50,16 @@ macro_rules! texts {
                 include_str!(concat!("../migrations/", $engine, "/0025_bytes_of_guardrails.sql")),
             ),
             (26, "sizes of queries", include_str!(concat!("../migrations/", $engine, "/0026_sizes_of_queries.sql"))),
+            (
+                27,
+                "members of queries",
+                include_str!(concat!("../migrations/", $engine, "/0027_members_of_queries.sql")),
+            ),
         ]
     };
 }
 
-const SQLITE: [(i64, &str, &str); 26] = texts!("sqlite");
+const SQLITE: [(i64, &str, &str); 27] = texts!("sqlite");
 const POSTGRES: [(i64, &str, &str); SQLITE.len()] = texts!("postgres");
 
 /// The newest version of the schema.

@@ -23,7 +23,7 @@ use crate::audit::append_in;
 use crate::database::{Row, Transaction};
 use crate::leases::is_newest;
 use crate::row::{micros, signed, time, unsigned};
-use crate::statement::{Bound, Statement};
+use crate::statement::{Bound, INSERTED_ROWS, Statement};
 use crate::store::StateStore;
 
 const BUILD_COLUMNS: [&str; 12] = [
@@ -42,8 +42,6 @@ const BUILD_COLUMNS: [&str; 12] = [
 ];
 const TABLE_COLUMNS: [&str; 10] =
     ["name", "target", "cube", "rollup", "range_start", "range_end", "stored_rows", "bytes", "built_at", "mark"];
-/// The largest number of rows in one INSERT. It limits the number of bound values.
-const ROWS_AT_ONCE: usize = 500;
 /// The largest number of recorded queries that are read. The costliest ones come first.
 const MAX_COMPUTED: i64 = 5_000;
 /// The largest number of builds that one transaction deletes.
@@ -431,7 +429,7 @@ async fn insert_tables(
     let known = names(&change.all(known).await?)?;
     let new: Vec<Vec<Bound>> =
         tables.iter().filter(|table| !known.contains(&table.name)).map(|table| table_values(build, table)).collect();
-    for rows in new.chunks(ROWS_AT_ONCE) {
+    for rows in new.chunks(INSERTED_ROWS) {
         change.execute(Statement::insert("preagg_tables", &TABLE_COLUMNS, rows.to_vec())).await?;
     }
     Ok(())

@@ -5,6 +5,10 @@
 
 use std::borrow::Cow;
 
+/// The number of rows of one INSERT of many rows. SQLite searches the name of each bound value among all names, so the
+/// time of a statement is quadratic in the number of its values.
+pub(crate) const INSERTED_ROWS: usize = 20;
+
 /// A value of a parameter or of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Bound {

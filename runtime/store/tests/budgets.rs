@@ -58,6 +58,7 @@ fn record(log: &ExecutionLog) -> u64 {
         is_cached: false,
         pre_aggregation: None,
         filters: None,
+        members: None,
         plan: None,
     });
     recorded.unwrap()

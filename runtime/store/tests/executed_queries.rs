@@ -39,6 +39,7 @@ fn query(id: &str, second: i64, user: &str) -> ExecutedQuery {
         is_cached: false,
         pre_aggregation: None,
         filters: None,
+        members: None,
         predicted: None,
         size: None,
     }
@@ -63,6 +64,7 @@ async fn records_are_returned_as_they_were_appended_and_only_once() {
         pre_aggregation: Some("orders.daily".into()),
         cost_micros: None,
         filters: Some("orders.ordered_at,orders.status".into()),
+        members: Some("mean_amount,orders.revenue".into()),
         predicted: Some(PredictedTime { median: Duration::from_millis(7), high: Duration::from_millis(9) }),
         size: Some(PlanSize {
             table_bytes: Some(1 << 41),

@@ -64,9 +64,9 @@ impl DuckDb {
     pub fn open(settings: &DuckDbSettings) -> Result<Self, OpenError> {
         // This is checked before the database is opened, because opening creates a missing file.
         let reads_only = open::reads_only(settings);
-        let (root, files) = open::open(settings)?;
-        let pool = Arc::new(Pool::new(root, settings.connections));
-        let rollups = settings.rollups.as_ref().map(|store| store.place.clone());
+        let open::Opened { connection, files, has_rollups } = open::open(settings)?;
+        let pool = Arc::new(Pool::new(connection, settings.connections));
+        let rollups = settings.rollups.as_ref().filter(|_| has_rollups).map(|store| store.place.clone());
         Ok(DuckDb { pool, reads_only, files, rollups })
     }
 
@@ -78,7 +78,8 @@ impl DuckDb {
         Arc::new(DuckDbBuilder::new(self.pool.clone()))
     }
 
-    /// Returns the port to the tables of pre-aggregations. Returns `None` if the settings contain no file for them.
+    /// Returns the port to the tables of pre-aggregations. Returns `None` if the settings contain no file for them, or
+    /// if tables that are only read cannot be read now.
     pub fn rollups(&self) -> Option<Arc<dyn RollupTables>> {
         let place = self.rollups.clone()?;
         Some(Arc::new(DuckDbRollups::new(self.pool.clone(), place)))

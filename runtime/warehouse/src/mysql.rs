@@ -169,7 +169,7 @@ fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
     }
 }
 
-/// Returns the cause of a refusal by the server's number: a function that does not exist, one that is not defined, or a
+/// Returns the cause of a refusal by the server's error number. The numbers of `Function` mean an unknown function or a
 /// wrong number of arguments.
 fn cause_of(error: &dyn DatabaseError) -> RefusalCause {
     match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {

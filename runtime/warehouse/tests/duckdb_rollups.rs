@@ -38,7 +38,7 @@ fn settings(path: &Path, store: Option<&Path>) -> DuckDbSettings {
         threads: Some(2),
         file_access: FileAccess::None,
         is_written: store.is_none(),
-        rollups: store.map(|store| RollupStore { path: store.to_owned(), place }),
+        rollups: store.map(|store| RollupStore { path: store.to_owned(), place, is_written: true }),
     }
 }
 

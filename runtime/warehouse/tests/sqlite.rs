@@ -115,7 +115,8 @@ async fn statement_is_described_by_declared_column_types() {
 async fn database_that_does_not_open_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = open(Some(folder.path().join("missing.db")), &[]).await.err().unwrap();
-    assert!(missing.to_string().contains("sqlite cannot be reached"), "{missing}");
+    let ConnectError::Connection(missing) = missing else { panic!("{missing}") };
+    assert_eq!((&*missing.warehouse, missing.kind), ("sqlite", WarehouseErrorKind::Unavailable), "{missing}");
     let wrong = open(None, &["SELECT 1", "CREATE TABEL x"]).await.err().unwrap();
     assert!(matches!(wrong, ConnectError::Init { index: 1, .. }), "{wrong}");
 }

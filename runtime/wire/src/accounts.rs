@@ -43,8 +43,8 @@ fn attribute_map(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "additionalProperties": true })
 }
 
-/// Makes the fields `scopes` and `attributes` optional: a field with a schema of its own is required by default. Also
-/// removes null from the types of fields that the readers refuse as null.
+/// Corrects a derived schema. Removes `scopes` and `attributes` from the required fields: schemars requires each field
+/// with `schema_with`, even an `Option`. Removes null from the types of fields for which this module rejects null.
 fn optional_fields(schema: &mut Schema) {
     const OPTIONAL: [&str; 2] = ["scopes", "attributes"];
     const NEVER_NULL: [&str; 5] = ["name", "password", "disabled", "roles", "groups"];

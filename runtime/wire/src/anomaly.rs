@@ -46,6 +46,9 @@ pub struct AnomalyRun<'a> {
     #[schemars(with = "GranularityName")]
     granularity: &'static str,
     time_dimension: &'a str,
+    /// The values are at least as new as the data at this time.
+    #[schemars(schema_with = "schema::timestamp")]
+    as_of: String,
     series: Vec<Series<'a>>,
 }
 
@@ -118,6 +121,7 @@ impl<'a> AnomalyRun<'a> {
             training_size: request.training_size,
             granularity: run.granularity.as_str(),
             time_dimension: &run.time_dimension,
+            as_of: run.as_of.to_string(),
             series: run.series.iter().map(|series| Series::new(series, run.granularity)).collect(),
         }
     }

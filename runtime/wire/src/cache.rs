@@ -20,7 +20,7 @@ pub struct CacheInvalidation {
 pub struct CacheInvalidated {
     /// All cubes if it is null.
     pub cubes: Option<Vec<String>>,
-    /// The tenant of the caller, whose results alone are concerned; null without tenants.
+    /// The tenant of the caller. Results of other tenants are unchanged. Null without tenants.
     pub tenant: Option<String>,
 }
 

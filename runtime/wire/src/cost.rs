@@ -36,7 +36,7 @@ use crate::fields::{FieldError, Path};
 use crate::schema;
 
 const KNOWN: &[&str] = &["user_id", "query_hash", "since", "until", "before", "limit"];
-/// The number of queries of a page without `limit`.
+/// The largest number of queries of a page if the request has no `limit`.
 pub const DEFAULT_LISTED_QUERIES: u32 = 100;
 /// The largest number of queries of a page.
 pub const MAX_LISTED_QUERIES: u32 = 1_000;
@@ -273,6 +273,7 @@ mod tests {
             is_cached: false,
             pre_aggregation: Some("orders.daily".into()),
             filters: None,
+            members: None,
             predicted: None,
             size: None,
         };

@@ -104,6 +104,9 @@ pub struct DaxResult {
     pub execution_time_ms: f64,
     /// True if the rows are from the cache.
     pub from_cache: bool,
+    /// The rows are at least as new as the data at this time. Null if the query reads no rows.
+    #[schemars(schema_with = "schema::optional_timestamp")]
+    pub as_of: Option<String>,
     pub warnings: Vec<String>,
 }
 
@@ -302,10 +305,11 @@ pub fn result(answer: &DaxAnswer) -> Vec<u8> {
         answer.warnings.iter().map(Cow::from).chain(warnings_of_numbers(answer).map(Cow::from)).collect();
     let milliseconds = answer.duration.as_secs_f64() * 1_000.0;
     let end = format!(
-        ",\"row_count\":{},\"execution_time_ms\":{},\"from_cache\":{},\"warnings\":{}}}",
+        ",\"row_count\":{},\"execution_time_ms\":{},\"from_cache\":{},\"as_of\":{},\"warnings\":{}}}",
         answer.rows,
         text(serde_json::to_string(&milliseconds)),
         answer.is_cached,
+        text(serde_json::to_string(&answer.as_of.map(|as_of| as_of.to_string()))),
         text(serde_json::to_string(&warnings)),
     );
     body.extend_from_slice(end.as_bytes());

@@ -47,7 +47,8 @@ struct PreAggregationMiss<'a> {
     /// The members that the reason is about; in explanations and errors only.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     members: &'a [String],
-    /// The line of YAML that the pre-aggregation lacks; in explanations and errors only.
+    /// The lines of YAML that the pre-aggregation lacks, or a definition if the cube has none; in explanations and
+    /// errors only.
     #[serde(skip_serializing_if = "Option::is_none")]
     add: Option<&'a str>,
 }

@@ -28,7 +28,7 @@ const EXAMPLE: &str = "an object like {\"cube\": \"orders\", \"name\": \"daily\"
 pub struct PreaggregationRefresh {
     /// The name of the cube. Default: all cubes.
     pub cube: Option<String>,
-    /// All pre-aggregations of the cubes if it is absent.
+    /// The name of a pre-aggregation. Default: all pre-aggregations of the cubes.
     pub name: Option<String>,
     /// A date, time or period in each partition to build, such as `2026-01` or `2026-Q1`, in the pre-aggregation's time
     /// zone. All partitions if it is absent.

@@ -29,6 +29,9 @@ pub struct CubeProfile<'a> {
     row_count: u64,
     #[schemars(schema_with = "schema::timestamp")]
     profiled_at: String,
+    /// The statistics are at least as new as the data at this time.
+    #[schemars(schema_with = "schema::timestamp")]
+    as_of: String,
     /// The number of rows that the statistics were computed from.
     sample_size: u64,
     /// Null if all rows were read.
@@ -159,6 +162,7 @@ impl<'a> From<&'a profiling::CubeProfile> for CubeProfile<'a> {
             cube_name: &profile.cube_name,
             row_count: profile.row_count,
             profiled_at: profile.profiled_at.to_string(),
+            as_of: profile.as_of.to_string(),
             sample_size: profile.sample_size,
             sampling: profile.sample.as_ref().map(Sampling::from),
             dimension_profiles: profile.dimension_profiles.iter().map(ColumnProfile::from).collect(),

@@ -24,7 +24,7 @@ pub(crate) const KEYS: &[&str] = &[
     "stratify_by",
 ];
 pub(crate) const THRESHOLDS: &[&str] = &["completeness_warning", "validity_warning", "uniqueness_warning"];
-/// The size of a sample without `sample_size`.
+/// The size of a sample if the request has no `sample_size`.
 const SAMPLE_SIZE: u64 = 10_000;
 const MAX_SAMPLE_SIZE: u64 = 1_000_000_000;
 const MAX_SIZE: u64 = 1_000;
@@ -144,7 +144,7 @@ fn sample(fields: &Fields<'_>, path: &Path<'_>) -> Result<SampleRequest, FieldEr
     Ok(SampleRequest { size, strategy, is_explicit })
 }
 
-/// Returns the configuration with the sample that requests without one have.
+/// Returns the configuration with the default sample, if the request does not describe a sample.
 pub(crate) fn with_default_sample(json: Option<&Json>, config: ProfileConfig) -> ProfileConfig {
     let is_named = json.is_some_and(|json| json.get("sample_size").is_some_and(|size| !size.is_null()));
     if is_named || config.sample.is_explicit {

@@ -219,7 +219,7 @@ pub(crate) const FIELDS_FOR_SQL: &[&str] = &[
     "pre_aggregations",
     "inline",
 ];
-/// The fields of a query without `inline`.
+/// The fields of a query, except `inline`.
 pub(crate) const FIELDS: &[&str] = match FIELDS_FOR_SQL.split_last() {
     Some((_, others)) => others,
     None => &[],

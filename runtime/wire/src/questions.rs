@@ -61,7 +61,7 @@ pub struct NaturalLanguageAnswer<'a> {
     pub alternatives: Vec<QuestionAlternative<'a>>,
     /// The clarifications; empty if there is a query.
     pub clarifications: Vec<QuestionClarification<'a>>,
-    /// The language model that returned the query or the clarification; null: the grammar did.
+    /// The language model that returned the query or the clarification; null if the grammar did.
     pub model: Option<&'a str>,
     /// Reasons why the language model did not read the question.
     pub warnings: &'a [String],

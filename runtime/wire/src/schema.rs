@@ -104,6 +104,10 @@ pub(crate) fn timestamp(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "date-time" })
 }
 
+pub(crate) fn optional_timestamp(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"], "format": "date-time" })
+}
+
 /// Returns the schema of a string that is one of some words.
 pub(crate) fn words(words: &[&str]) -> Schema {
     json_schema!({ "type": "string", "enum": words })

@@ -18,7 +18,7 @@ use crate::governance::{CertificationBadge, statuses};
 use crate::schema;
 
 pub(crate) const SEARCH: &[&str] = &["query", "types", "cube", "tags", "certification_status", "limit"];
-pub(crate) const AUTOCOMPLETION: &[&str] = &["query", "context", "limit"];
+pub(crate) const AUTOCOMPLETION: &[&str] = &["query", "context", "types", "tags", "certification_status", "limit"];
 pub(crate) const CONTEXT: &[&str] = &["cube_name"];
 
 const TEXT: &str = "a string like \"average delay\"";
@@ -30,7 +30,8 @@ const LIMIT: &str = "an integer from 1 to 100";
 #[derive(Debug, JsonSchema)]
 #[schemars(deny_unknown_fields, extend("required" = json!(["query"])))]
 pub struct Search {
-    /// Words to find in names, titles, synonyms, tags, descriptions and values. At most 300 characters and 16 words.
+    /// Words to find in names, titles, synonyms, tags, owners, units, descriptions and values. At most 300 characters
+    /// and 16 words.
     pub query: String,
     /// Only hits of these types; all types if it is absent or empty.
     #[schemars(schema_with = "type_lists")]
@@ -53,6 +54,14 @@ pub struct Autocompletion {
     /// The text so far. The last word may be unfinished; an empty text suggests everything.
     pub query: String,
     pub context: Option<AutocompletionContext>,
+    /// Only suggestions of these types; all types if it is absent or empty.
+    #[schemars(schema_with = "type_lists")]
+    pub types: Option<Vec<String>>,
+    /// Only artifacts with all of these tags.
+    pub tags: Option<Vec<String>>,
+    /// Only artifacts with this status of certification.
+    #[schemars(schema_with = "statuses")]
+    pub certification_status: Option<String>,
     /// The largest number of suggestions, 1 to 100. Default: 10.
     pub limit: Option<u64>,
 }
@@ -85,16 +94,12 @@ fn fields(_: &mut SchemaGenerator) -> Schema {
 pub fn search_from_wire(body: &[u8]) -> Result<SearchRequest, FieldError> {
     let json = parse(body)?;
     let fields = Fields::new(&json, &Path::ROOT, "an object like {\"query\": \"average delay\"}", SEARCH)?;
-    let status = fields.string("certification_status", STATUS)?.map(|text| {
-        let named = CertificationStatus::ALL.into_iter().find(|status| status.as_str() == text);
-        named.ok_or_else(|| Path::ROOT.field("certification_status").invalid_value(text, STATUS))
-    });
     Ok(SearchRequest {
         text: fields.required_string("query", TEXT)?.to_owned(),
-        types: fields.list("types", "a list like [\"measure\"]", hit_type)?,
+        types: types_of(&fields)?,
         cube: fields.string("cube", "a cube's name")?.map(str::to_owned),
-        tags: fields.list("tags", "a list of strings", text)?,
-        status: status.transpose()?,
+        tags: tags_of(&fields)?,
+        status: status_of(&fields)?,
         limit: limit(&fields, DEFAULT_LIMIT)?,
     })
 }
@@ -117,8 +122,27 @@ pub fn autocompletion_from_wire(body: &[u8]) -> Result<SuggestionRequest, FieldE
     Ok(SuggestionRequest {
         text: fields.required_string("query", TEXT)?.to_owned(),
         cube,
+        types: types_of(&fields)?,
+        tags: tags_of(&fields)?,
+        status: status_of(&fields)?,
         limit: limit(&fields, DEFAULT_SUGGESTIONS)?,
     })
+}
+
+fn types_of(fields: &Fields<'_>) -> Result<Vec<HitType>, FieldError> {
+    fields.list("types", "a list like [\"measure\"]", hit_type)
+}
+
+fn tags_of(fields: &Fields<'_>) -> Result<Vec<String>, FieldError> {
+    fields.list("tags", "a list of strings", text)
+}
+
+fn status_of(fields: &Fields<'_>) -> Result<Option<CertificationStatus>, FieldError> {
+    let status = fields.string("certification_status", STATUS)?.map(|text| {
+        let named = CertificationStatus::ALL.into_iter().find(|status| status.as_str() == text);
+        named.ok_or_else(|| Path::ROOT.field("certification_status").invalid_value(text, STATUS))
+    });
+    status.transpose()
 }
 
 fn limit(fields: &Fields<'_>, default: usize) -> Result<usize, FieldError> {
@@ -185,7 +209,7 @@ pub struct SearchHit<'a> {
     pub score: i64,
 }
 
-/// A name, tag, description or value that matches.
+/// A name, tag, owner, unit, description or value that matches.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SearchMatch<'a> {
     #[schemars(schema_with = "fields")]

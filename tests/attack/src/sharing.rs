@@ -42,7 +42,7 @@ pub struct Report {
     pub answers: usize,
     /// The number of answers from a cache.
     pub hits: usize,
-    /// The number of answers from the cache among the first answers to a query for each caller on each server.
+    /// The number of answers from the cache to queries that their caller had not sent to this server before.
     pub shared_hits: usize,
     /// The number of queries to which callers receive different rows.
     pub distinguishing: usize,

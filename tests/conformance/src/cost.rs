@@ -37,6 +37,7 @@ impl ExecutedQueries for MemoryHistory {
                 && filter.cube.as_ref().is_none_or(|cube| *cube == query.cube)
                 && filter.tenant.as_ref().is_none_or(|tenant| *tenant == query.tenant)
                 && (!filter.is_computed || !query.is_cached)
+                && (!filter.has_members || query.members.is_some())
         };
         Ok(queries.iter().rev().filter(is_selected).take(filter.limit as usize).cloned().collect())
     }

@@ -347,7 +347,7 @@ async fn every_evaluate_is_answered() {
     let many = "EVALUATE {1} ".repeat(101);
     let (code, message) = fault(&post(&edge, &execute_body(&many, "")).await);
     assert_eq!(code, "XMLAnalysisError.0xc10e0002");
-    assert!(message.contains(": the query has more than 100 `EVALUATE`"), "{message}");
+    insta::assert_snapshot!(message, @"");
 }
 
 #[tokio::test]
@@ -438,11 +438,9 @@ async fn problems_are_faults_with_their_place() {
     let edge = world().edge();
     let (code, message) = fault(&post(&edge, &execute_body("EVALUATE ordrs", "")).await);
     assert_eq!(code, "XMLAnalysisError.0xc10e0002");
-    assert!(message.starts_with("line 1, column 10: "), "{message}");
-    let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    assert_eq!(names, ["ordrs", "orders"], "{message}");
+    insta::assert_snapshot!(message, @"");
     let (_, message) = fault(&post(&edge, &execute_body("SELECT {[Measures].[count]} ON 0 FROM [orders]", "")).await);
-    assert!(message.starts_with("MDX is not supported"), "{message}");
+    insta::assert_snapshot!(message, @"");
     for body in [
         "",
         "<",
@@ -465,7 +463,7 @@ async fn problems_are_faults_with_their_place() {
     assert_eq!(fault(&post(&failing, &execute_body("", "")).await).0, "XMLAnalysisError.0xc10e0006");
 }
 
-/// Infinite numbers have words in XMLA, so that only answers in JSON have a warning.
+/// XMLA has words for infinite numbers, so only answers in JSON have a warning.
 #[tokio::test]
 async fn infinite_numbers_are_words_without_a_warning() {
     let edge = world().edge();
@@ -479,16 +477,19 @@ async fn infinite_numbers_are_words_without_a_warning() {
 #[tokio::test(start_paused = true)]
 async fn query_over_the_time_limit_ends_with_a_fault() {
     let edge = World { warehouse: FakeBehavior::Hangs, ..world() }.edge();
+    let mut messages = Vec::new();
     for statement in
         ["EVALUATE SUMMARIZECOLUMNS(orders[status], \"n\", orders[count])", "EVALUATE ROW(\"n\", orders[count] + 1)"]
     {
         let (code, message) = fault(&post(&edge, &execute_body(statement, "")).await);
         assert_eq!(code, "XMLAnalysisError.0xc10e0007");
-        assert!(message.contains("query ran longer than") && message.contains("`query.timeout`"), "{message}");
+        messages.push(message);
     }
+    assert_eq!(messages[0], messages[1]);
+    insta::assert_snapshot!(messages[0], @"");
     let timeout = "<Properties><PropertyList><Timeout>2</Timeout></PropertyList></Properties>";
     let (_, message) = fault(&post(&edge, &execute_body("EVALUATE ROW(\"n\", orders[count])", timeout)).await);
-    assert!(message.contains("longer than 2 seconds"), "{message}");
+    insta::assert_snapshot!(message, @"");
 }
 
 #[tokio::test]

@@ -239,6 +239,7 @@ pub fn read_query(json: &Json) -> Result<SemanticQuery, QueryError> {
     Ok(SemanticQuery {
         cube: json["cube"].as_str().map(Into::into),
         values,
+        computed: Vec::new(),
         dimensions: members("dimensions")?,
         time_dimensions: list("time_dimensions").iter().map(time_dimension).collect::<Result<_, _>>()?,
         time_range: match &json["time_range"] {

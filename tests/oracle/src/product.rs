@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 use terrane_app::catalog::{Snapshot, load};
 use terrane_app::cost::Guardrails;
+use terrane_app::dax::DaxError;
 use terrane_app::introspection::SchemaIntrospection;
 use terrane_app::ports::builder::{BuildsNothing, CantBuild};
 use terrane_app::ports::checks::NoChecks;
@@ -34,6 +35,7 @@ use terrane_compiler::rollup::Flaw;
 use terrane_compiler::sql::dialect_profile::{DialectProfile, Op};
 use terrane_compiler::types::Value;
 use terrane_compiler::{Attribute, SecurityContext};
+use terrane_dax::ProblemKind;
 use terrane_golden_tests::{duckdb_profile, duckdb_raw_profile, sqlite_raw_profile};
 use terrane_lineage::Lineage;
 use terrane_warehouse::{DuckDb, DuckDbSettings, FileAccess};
@@ -53,6 +55,26 @@ use crate::world::{
 
 /// The size in bytes of the result cache of one world.
 const CACHE_SIZE: u64 = 4 * 1024 * 1024;
+
+/// The refusal of a DAX query.
+#[derive(Debug)]
+pub struct DaxRefusal {
+    /// The error that a client receives.
+    pub body: ErrorBody,
+    /// The first problem of the query; `None` if the query was refused for another reason.
+    pub problem: Option<ProblemKind>,
+}
+
+impl DaxRefusal {
+    /// Returns the construct that is not supported; `None` if the query was refused for another reason.
+    pub fn unsupported(&self) -> Option<&str> {
+        match self.problem.as_ref()? {
+            ProblemKind::UnknownFunction { name, .. } | ProblemKind::NotSupported { construct: name } => Some(name),
+            ProblemKind::Replaceable { construct, .. } => Some(construct),
+            _ => None,
+        }
+    }
+}
 
 /// The result of a query that a client receives.
 #[derive(Debug, Clone, PartialEq)]
@@ -326,21 +348,29 @@ impl Served<'_> {
     /// # Errors
     /// Returns the message of the refusal, with its place in the query.
     pub fn run_dax(&self, text: &str) -> Result<Json, String> {
-        self.dax(text).map_err(|error| error.message)
+        self.dax(text).map_err(|refusal| refusal.body.message)
     }
 
     /// Runs a DAX query and reads the answer as a client does.
     ///
     /// # Errors
     /// Returns the refusal of the query.
-    pub fn dax(&self, text: &str) -> Result<Json, Box<ErrorBody>> {
+    pub fn dax(&self, text: &str) -> Result<Json, Box<DaxRefusal>> {
         let context = context(Asker::Usual);
         let run = terrane_app::dax::execute(&self.services.queries, &context, text);
         let answer = self.product.runtime.block_on(run);
-        let refusal = |error| Box::new(terrane_wire::dax::refusal(text, error, context.scopes));
+        let refusal = |error| {
+            let problem = match &error {
+                DaxError::Problems(problems) => problems.first().map(|problem| problem.kind.clone()),
+                _ => None,
+            };
+            Box::new(DaxRefusal { body: terrane_wire::dax::refusal(text, error, context.scopes), problem })
+        };
         let body = terrane_wire::dax::result(&answer.map_err(refusal)?);
-        serde_json::from_slice(&body)
-            .map_err(|error| Box::new(ErrorBody::new(terrane_wire::Code::InternalError, error.to_string())))
+        serde_json::from_slice(&body).map_err(|error| {
+            let body = ErrorBody::new(terrane_wire::Code::InternalError, error.to_string());
+            Box::new(DaxRefusal { body, problem: None })
+        })
     }
 
     /// Reports to the cache that all data has changed.

@@ -1,7 +1,7 @@
 //! The public codes of errors and diagnostics, as users see them: `NOT_FOUND`, `unknown-member`.
 //!
 //! In: the files that declare codes, and sources that match errors to codes. Out: the code of a variant or of a type.
-//! An error that contains another error gives its code to it. Not here: types. Errors are recognized by the names of
+//! An error inside another error has the code of the outer one. Not here: types. Errors are recognized by the names of
 //! their types. A variant without an unambiguous match has no code.
 
 mod declarations;

@@ -182,7 +182,7 @@ pub(crate) fn calls(tokens: &[Token<'_>], at: usize) -> Vec<usize> {
     found
 }
 
-/// Returns the error and the variant that the attribute at `at` describes. A struct has the variant ``.
+/// Returns the error and the variant that the attribute at `at` describes. The variant of a struct is empty.
 fn declared_variant<'s>(tokens: &[Token<'s>], at: usize) -> Option<(&'s str, &'s str)> {
     let end = at + tokens[at..].iter().position(|token| *token == Token::Symbol(']'))?;
     let (offset, variant) = tokens[end..].iter().enumerate().find_map(|(offset, token)| match token {

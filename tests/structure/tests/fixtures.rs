@@ -11,7 +11,7 @@ use terrane_structure_tests::sources::{assert_none, read, root, shown};
 
 const TERMS: &str = "tests/structure/language/terms.txt";
 
-/// The folders with fixtures of tests. Titles of examples are those of a reader's project.
+/// The folders with fixtures of tests. Other examples are left out, because they show how users name their members.
 const FOLDERS: [&str; 4] = ["tests", "runtime", "examples/flights/tests", "plugins"];
 
 #[test]

@@ -2,6 +2,7 @@
 //! test, and database servers.
 
 pub mod builds;
+pub mod cached;
 pub mod engines;
 mod graphql_socket;
 mod http;

@@ -29,6 +29,13 @@ pub struct Output {
     pub stderr: String,
 }
 
+impl Output {
+    /// Returns standard error with `[folder]` for the path of a folder, for snapshots.
+    pub fn messages(&self, folder: &Path) -> String {
+        self.stderr.replace(&*folder.to_string_lossy(), "[folder]")
+    }
+}
+
 impl Program {
     /// Creates a run of the program. `binary` is `env!("CARGO_BIN_EXE_terrane-under-test")`, which only a test can
     /// name.

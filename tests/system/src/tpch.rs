@@ -9,6 +9,7 @@
 
 mod connection;
 mod database;
+mod dax;
 mod predictions;
 mod rollup;
 
@@ -23,6 +24,7 @@ use serde_json::Value;
 use crate::{Program, Scratch, path};
 use connection::PersistentConnection;
 use database::Database;
+pub use dax::DaxTiming;
 pub use predictions::{Accuracy, PredictionReport};
 pub use rollup::RollupTiming;
 
@@ -77,6 +79,14 @@ pub fn run(binary: &str, scale: f64, rounds: u64) -> Result<Vec<Timing>> {
 pub fn run_rollup(binary: &str, scale: f64, rounds: u64) -> Result<RollupTiming> {
     let (project, file) = project(scale, rounds)?;
     rollup::run(binary, &project, &file, rounds)
+}
+
+/// Creates the data, serves it, and measures general DAX queries.
+///
+/// # Errors
+/// The server does not start, a query fails, or the rows of a query differ.
+pub fn run_dax(binary: &str, scale: f64, rounds: u64) -> Result<Vec<DaxTiming>> {
+    dax::run(binary, scale, rounds)
 }
 
 /// Writes the tables as Parquet files, and compares the predicted with the actual bytes and seconds of queries.

@@ -83,7 +83,8 @@ impl Warehouse {
         Ok(settings)
     }
 
-    /// Returns whether the replicas build pre-aggregations. With DuckDB, one process has their file open.
+    /// Returns whether the replicas build pre-aggregations. With DuckDB they do not, because only one process at a time
+    /// can open the file of the tables.
     pub(super) fn has_preaggregations(&self) -> bool {
         self.kind == Kind::Postgres
     }

@@ -162,6 +162,7 @@ mod tests {
             is_cached,
             pre_aggregation: None,
             filters: None,
+            members: None,
             predicted: None,
             size: None,
         }

@@ -16,6 +16,7 @@ use terrane_compiler::sql::StatementShape;
 use tokio::sync::{Notify, OnceCell};
 
 use super::cost_model::{CostModel, usage_of};
+use super::member_use::MemberUse;
 use super::observations::Observations;
 use super::prices::{Prices, Usage};
 use super::scan_sizes::{ScanSizes, plan_size};
@@ -55,6 +56,8 @@ pub struct Execution<'e> {
     pub pre_aggregation: Option<Arc<str>>,
     /// The dimensions that the query filters by, in the form of [`ExecutedQuery::filters`].
     pub filters: Option<&'e Arc<str>>,
+    /// The members that the query names, in the form of [`ExecutedQuery::members`].
+    pub members: Option<&'e Arc<str>>,
     /// The plan of the statement; `None` if it is unknown.
     pub plan: Option<ExecutedPlan>,
 }
@@ -105,10 +108,13 @@ pub struct ExecutionLog {
     prices: Prices,
     model: Arc<CostModel>,
     observations: Observations,
+    uses: MemberUse,
     /// The sizes of scanned relations; `None` if they are not asked for.
     sizes: Option<Arc<ScanSizes>>,
     /// Set after the newest records of the history were read.
     learned: OnceCell<()>,
+    /// Set after the members of the newest records were counted.
+    counted: OnceCell<()>,
     waiting: Mutex<Waiting>,
     /// A random number that is part of each record's id, so that ids are unique among processes.
     process: u64,
@@ -134,8 +140,10 @@ impl ExecutionLog {
             prices,
             model: Arc::new(CostModel::new(prices)),
             observations: Observations::default(),
+            uses: MemberUse::default(),
             sizes: None,
             learned: OnceCell::new(),
+            counted: OnceCell::new(),
             waiting: Mutex::default(),
             process: u64::from_le_bytes(process),
             recorded: AtomicU64::new(0),
@@ -178,6 +186,7 @@ impl ExecutionLog {
             is_cached: execution.is_cached,
             pre_aggregation: execution.pre_aggregation.clone(),
             filters: execution.filters.cloned(),
+            members: execution.members.cloned(),
             predicted,
             size: plan.map(|plan| plan_size(&plan.shape, plan.scan_size, plan.row_bytes)),
         };
@@ -186,6 +195,7 @@ impl ExecutionLog {
         }
         let cost_micros = query.cost_micros;
         self.model.add(&query);
+        self.uses.add(&query);
         let is_unsized = self.sizes.is_some() && plan.is_some_and(|plan| plan.scan_size.is_none());
         let unsized_plan = plan.filter(|_| is_unsized).cloned();
         if !self.waiting().add(WaitingRecord { query, unsized_plan }) {
@@ -241,6 +251,26 @@ impl ExecutionLog {
             Ok::<(), StoreError>(())
         };
         self.learned.get_or_try_init(learn).await.map(|_| ())
+    }
+
+    /// Returns the numbers of recent queries that name each member. The first call adds the newest records of the
+    /// history, unless the state database is unavailable.
+    pub async fn uses(&self) -> &MemberUse {
+        let count = async || {
+            let newest = HistoryFilter { has_members: true, limit: LEARNED, ..HistoryFilter::default() };
+            match self.history.executed(&newest).await {
+                Ok(queries) => {
+                    // Records of this process are counted already.
+                    let own = format!("{:016x}", self.process);
+                    let others = queries.iter().rev().filter(|query| !query.id.starts_with(&own));
+                    others.for_each(|query| self.uses.add(query));
+                }
+                // The order of similar hits is not worth a second attempt, for which each search would wait.
+                Err(error) => tracing::error!(event = "state_unavailable", error_message = %error),
+            }
+        };
+        self.counted.get_or_init(count).await;
+        &self.uses
     }
 
     /// Asks for the sizes that waiting records lack, for at most a second.

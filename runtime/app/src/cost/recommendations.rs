@@ -1,7 +1,7 @@
 //! Recommends changes that would make costly queries cheaper, from the history.
 //!
 //! In: a caller, a user and a number of days. Out: pre-aggregations for queries that were computed from rows, cubes
-//! whose rows are read without a bound of time, and dimensions to order or index tables by. Each recommendation states
+//! whose rows are read without a filter by time, and dimensions to order or index tables by. Each recommendation states
 //! the number of queries that it is based on, and what it can save at most. Not here: applying a recommendation.
 //!
 //! # Rights
@@ -63,7 +63,7 @@ pub struct CostRecommendation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saving {
     pub warehouse: Duration,
-    /// True if `warehouse` is the most that can be saved. False for an estimate from queries that have a bound of time.
+    /// True if `warehouse` is the most that can be saved. False if it is an estimate from queries that filter by time.
     pub is_upper_bound: bool,
 }
 
@@ -136,8 +136,8 @@ impl CostService {
     }
 }
 
-/// Recommends a bound of time for cubes whose rows are read without one. A cube is left out if its queries with a bound
-/// take as long as its queries without one.
+/// Recommends a filter by time for cubes whose rows are read without one. Leaves out a cube if its queries with such a
+/// filter take as long as its queries without one.
 fn filters(access: &Access<'_>, totals: &[FilterTotals]) -> Vec<CostRecommendation> {
     let mut cubes: BTreeMap<&Arc<str>, (Sum, Sum)> = BTreeMap::new();
     for group in totals {

@@ -90,6 +90,7 @@ fn record(log: &ExecutionLog, warehouse: Duration, is_cached: bool) {
         is_cached,
         pre_aggregation: None,
         filters: None,
+        members: None,
         plan: None,
     });
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use terrane_compiler::Access;
 use terrane_compiler::query::SemanticQuery;
@@ -15,13 +16,14 @@ use terrane_compiler::sql::{ColumnFormat, ResultColumn};
 use terrane_compiler::types::DimensionType;
 use terrane_dax::bound::{BoundEvaluation, BoundQuery};
 use terrane_dax::evaluate::{
-    Budget, Datum, FetchedData, FinishedTable, MAX_BYTES, MAX_STEPS, Step, TimeForm, evaluate,
+    Budget, Datum, FetchedData, FinishedTable, MAX_BYTES, MAX_STEPS, Step, TimeForm, evaluate, singles,
 };
 use terrane_dax::plan::Parameters;
 use terrane_dax::{Problem, ProblemCode, Type};
 
 use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, rows_to_read, values};
 use crate::blocking::on_thread;
+use crate::ports::warehouse::WarehouseErrorKind;
 use crate::query::{
     Answer, ConcurrencyLimiter, LimiterSettings, Overloaded, Permit, QueryRunError, QuerySession, RequestContext,
 };
@@ -75,6 +77,8 @@ struct Progress {
     statements: Vec<String>,
     /// True if every query so far was answered from the cache, and so also before the first query.
     is_cached: bool,
+    /// The time of the oldest data that was read.
+    as_of: Option<Timestamp>,
 }
 
 /// Makes all checks of a query that need no rows. The error names the first construct that cannot be evaluated.
@@ -104,6 +108,7 @@ pub(super) async fn execute(
         rows: result.batch.num_rows() as u64,
         batches: vec![result.batch],
         is_cached: progress.is_cached && !progress.data.is_empty(),
+        as_of: progress.as_of,
         duration: session.elapsed().saturating_sub(started),
         warnings,
     })
@@ -145,7 +150,7 @@ async fn rounds(
     budget: &Arc<Budget>,
 ) -> Result<(ResultTable, Progress), DaxError> {
     let mut progress = Progress { is_cached: true, ..Progress::default() };
-    let mut fetched: Vec<(SemanticQuery, Answer)> = Vec::new();
+    let mut fetched: Vec<(SemanticQuery, Option<Answer>)> = Vec::new();
     let mut bytes = 0;
     loop {
         let data = std::mem::take(&mut progress.data);
@@ -156,12 +161,14 @@ async fn rounds(
             Round::Done(result) => return Ok((result, progress)),
             Round::Needs(queries) => {
                 for query in queries {
-                    let answer = fetch(session, &query, &mut progress, with_sql).await?;
-                    bytes += answer.returned_rows * (answer.columns.len() * size_of::<Datum>()) as u64;
+                    let answers = answers(session, query, &mut progress, with_sql).await?;
+                    let size =
+                        |answer: &Answer| answer.returned_rows * (answer.columns.len() * size_of::<Datum>()) as u64;
+                    bytes += answers.iter().filter_map(|(_, answer)| answer.as_ref()).map(size).sum::<u64>();
+                    fetched.extend(answers);
                     if bytes > MAX_BYTES as u64 {
                         return Err(DaxError::TooManyBytes { limit: MAX_BYTES as u64 });
                     }
-                    fetched.push((query, answer));
                 }
             }
         }
@@ -190,7 +197,7 @@ async fn evaluate_round(
     context: &RequestContext,
     request: Request<'_>,
     mut data: FetchedData,
-    fetched: Vec<(SemanticQuery, Answer)>,
+    fetched: Vec<(SemanticQuery, Option<Answer>)>,
     budget: &Arc<Budget>,
 ) -> Result<(FetchedData, Round), DaxError> {
     let (snapshot, caller) = (session.shared_snapshot(), context.caller.clone());
@@ -198,7 +205,10 @@ async fn evaluate_round(
     let (now, zone, budget) = (session.now(), session.timezone().clone(), Arc::clone(budget));
     let evaluation = move || {
         for (query, answer) in fetched {
-            data.add(query, values::fetched(&answer)?);
+            match answer {
+                Some(answer) => data.add(query, values::fetched(&answer)?),
+                None => data.refuse(query),
+            }
         }
         let access = Access::of(&snapshot.model, &caller);
         let bound = terrane_dax::read(&text, &access);
@@ -239,6 +249,44 @@ fn result_table(access: &Access<'_>, table: FinishedTable, zone: &TimeZone) -> R
     Ok(ResultTable { columns: columns.collect(), types, formats, batch, warnings: table.warnings })
 }
 
+/// Runs a query. If its values are refused, runs a query for each value. The answer of a refused value is `None`.
+async fn answers(
+    session: &QuerySession<'_>,
+    query: SemanticQuery,
+    progress: &mut Progress,
+    with_sql: bool,
+) -> Result<Vec<(SemanticQuery, Option<Answer>)>, DaxError> {
+    let statements = progress.statements.len();
+    match fetch(session, &query, progress, with_sql).await {
+        Err(error) if !query.computed.is_empty() && is_refusal(&error) => progress.statements.truncate(statements),
+        answer => return Ok(vec![(query, Some(answer?))]),
+    }
+    let values = singles(&query);
+    if values.len() == 1 {
+        return Ok(vec![(query, None)]);
+    }
+    let mut all = Vec::with_capacity(values.len());
+    for value in values {
+        let answer = match fetch(session, &value, progress, with_sql).await {
+            Err(error) if !value.computed.is_empty() && is_refusal(&error) => None,
+            answer => Some(answer?),
+        };
+        all.push((value, answer));
+    }
+    Ok(all)
+}
+
+/// Returns whether a query was refused because of the values that it computes for each row: a policy closes a column to
+/// such a use, or the warehouse cannot compute a value, for example because it overflows. The evaluation then reads the
+/// rows.
+fn is_refusal(error: &DaxError) -> bool {
+    match error {
+        DaxError::Run(QueryRunError::Query(_)) => true,
+        DaxError::Run(QueryRunError::Warehouse(error)) => error.kind == WarehouseErrorKind::Refused,
+        _ => false,
+    }
+}
+
 async fn fetch(
     session: &QuerySession<'_>,
     query: &SemanticQuery,
@@ -257,6 +305,7 @@ async fn fetch(
         return Err(DaxError::TooManyRowsRead { limit: answer.returned_rows.min(MAX_ROWS) });
     }
     progress.is_cached &= answer.freshness.is_cached;
+    progress.as_of = [progress.as_of, Some(answer.freshness.as_of)].into_iter().flatten().min();
     for warning in std::mem::take(&mut answer.warnings) {
         if !progress.warnings.contains(&warning) {
             progress.warnings.push(warning);

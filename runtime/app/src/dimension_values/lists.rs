@@ -39,7 +39,7 @@ const MAX_LISTS: usize = 256;
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 /// The number of lists that are loaded at the same time.
 const MAX_LOADS: usize = 2;
-/// The time for which a list of data without a version is used at least.
+/// The shortest time for which a list is used if its data has no version.
 const MIN_AGE: Duration = Duration::from_secs(1);
 /// The time after a failed load in which the list is not loaded again.
 const RETRY: Duration = Duration::from_secs(5);

@@ -53,12 +53,12 @@ impl Badges {
         self.certifications.get(&kind)?.get(format!("{cube}.{name}").as_str()).copied()
     }
 
-    /// Returns the description of a cube or a metric that was set at run time; otherwise that of the files.
+    /// Returns the description that was set at run time for a cube or a metric, or else the one in the files.
     pub fn description(&self, kind: ArtifactType, name: &str, of_file: Option<&Arc<str>>) -> Option<Arc<str>> {
         self.descriptions.get(&kind).and_then(|set| set.get(name)).or(of_file).cloned()
     }
 
-    /// Returns the description of a member of a cube that was set at run time; otherwise that of the files.
+    /// Returns the description that was set at run time for a member of a cube, or else the one in the files.
     pub fn member_description(
         &self,
         kind: ArtifactType,

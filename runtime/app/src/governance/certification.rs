@@ -198,7 +198,7 @@ fn event(transition: Transition) -> &'static str {
     }
 }
 
-/// Returns the name of the request's field for the notes of a move, and whether the move needs notes.
+/// Returns the name of the request's field with the notes on a transition, and whether the transition requires notes.
 fn notes_of(transition: Transition) -> (&'static str, bool) {
     match transition {
         Transition::Submit => ("notes", true),

@@ -6,9 +6,9 @@
 //! and the models that these cubes read. It has no titles, descriptions or formats, because no value depends on them.
 //! It does not depend on the places of definitions in files, on policies, or on which models are built.
 //!
-//! The second line of a stored definition names its format. Those of the first format have no such line, and lack joins,
-//! primary times and time zones. A stored definition is compared with the present one in its own format, so that an
-//! upgrade does not change the status of a certificate.
+//! The second line of a stored definition names its format. Definitions of the first format have no such line, and lack
+//! joins, primary times and time zones. A stored definition is compared with the present one in its own format, so that
+//! an upgrade does not change the status of a certificate.
 
 mod paths;
 

@@ -51,8 +51,8 @@ impl ArtifactNotes {
 }
 
 impl GovernanceService {
-    /// Returns the lines about the artifacts that the caller may see. If the state database is not available, they are
-    /// those of the records that this process knows.
+    /// Returns the notes about the artifacts that the caller may see. If the state database is not available, they are
+    /// based on the last records that this process has read.
     pub async fn notes(&self, snapshot: &Arc<Snapshot>, request: &RequestContext) -> ArtifactNotes {
         let state = self.latest_state().await;
         let sight = self.sight(snapshot, request);

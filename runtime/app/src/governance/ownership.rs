@@ -70,7 +70,7 @@ pub struct OwnedArtifact {
 }
 
 impl OwnershipView {
-    pub(super) fn of(state: &GovernanceState, artifact: &ArtifactRef, of_file: Option<&Arc<str>>) -> Self {
+    pub(crate) fn of(state: &GovernanceState, artifact: &ArtifactRef, of_file: Option<&Arc<str>>) -> Self {
         let record = state.ownership.get(artifact);
         let set = record.iter().flat_map(|record| &record.owners).map(|owner| OwnerView {
             owner_type: owner.owner_type,

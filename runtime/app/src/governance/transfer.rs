@@ -62,7 +62,7 @@ pub enum ImportMode {
     Apply,
 }
 
-/// The numbers of records of an import.
+/// The numbers of records that an import creates, changes and leaves unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ImportSummary {
     pub created: usize,

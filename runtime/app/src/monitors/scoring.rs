@@ -267,9 +267,9 @@ impl MonitorService {
     }
 }
 
-/// Returns a query of the steps with rows for each cube of a metric. The values of the metric cannot show which steps
-/// have rows, because some metrics, such as running totals, have values in steps without rows. If the caller cannot
-/// query one of the cubes, returns the query of the values.
+/// Returns one query for each cube of a metric: it finds the steps in which the cube has rows. The values of the metric
+/// cannot show this, because some metrics, such as running totals, have values in steps without rows. If the caller
+/// cannot query one of the cubes, returns the query of the values.
 fn of_each_cube(session: &QuerySession<'_>, value: &SeriesValue, query: SemanticQuery) -> Vec<SemanticQuery> {
     let model = &session.snapshot().model;
     let Some(metric) = value.metric().and_then(|metric| model.metric_named(metric)) else { return vec![query] };

@@ -45,6 +45,9 @@ pub struct ExecutedQuery {
     pub pre_aggregation: Option<Arc<str>>,
     /// The dimensions that the query filters by, `cube.dimension`, sorted and separated by commas; `None` if unknown.
     pub filters: Option<Arc<str>>,
+    /// The members and metrics that the query names, as `cube.member` or the name of the metric, sorted and separated by
+    /// commas; `None` for a query without measures, and if they are unknown.
+    pub members: Option<Arc<str>>,
     /// The predicted time; `None` for a cached answer, and for a statement without enough earlier runs.
     pub predicted: Option<PredictedTime>,
     /// The size of the statement and of what it reads; `None` for a cached answer.
@@ -101,6 +104,8 @@ pub struct HistoryFilter {
     pub tenant: Option<Option<Arc<str>>>,
     /// True to leave out cached answers.
     pub is_computed: bool,
+    /// True to leave out queries whose members are not recorded.
+    pub has_members: bool,
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
     /// Selects records after this one in the order of the history, for the next page.

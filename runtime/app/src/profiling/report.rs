@@ -29,6 +29,8 @@ pub struct CubeProfile {
     /// The exact number of all rows, even if the statistics are those of a sample.
     pub row_count: u64,
     pub profiled_at: Timestamp,
+    /// The statistics are at least as new as the data at this time.
+    pub as_of: Timestamp,
     /// The number of rows that the statistics were computed from.
     pub sample_size: u64,
     /// The sample that the statistics were computed from; `None` for all rows. Statistics of a sample are those of its
@@ -141,7 +143,7 @@ pub(super) fn requests(columns: &[StatisticsColumn], config: &ProfileConfig) -> 
 
 pub(super) fn profile(
     cube: &Arc<str>,
-    profiled_at: Timestamp,
+    (profiled_at, as_of): (Timestamp, Timestamp),
     answers: &Answers,
     findings: &[Finding],
     rows: &ProfiledRows,
@@ -156,6 +158,7 @@ pub(super) fn profile(
         cube_name: Arc::clone(cube),
         row_count: rows.sample.as_ref().map_or(answers.rows(), |sample| sample.total),
         profiled_at,
+        as_of,
         sample_size: answers.rows(),
         sample: rows.sample.clone(),
         dimension_profiles: of_kind(false),

@@ -21,7 +21,7 @@ use crate::ports::result_cache::StoredResult;
 #[derive(Debug)]
 pub struct Answer {
     pub sql: String,
-    /// The first columns of the batches, in order.
+    /// The columns that a client sees: the first columns of the batches, in this order.
     pub columns: Vec<ResultColumn>,
     /// The schema of the batches, known even if the answer has no batches.
     pub schema: SchemaRef,
@@ -84,7 +84,7 @@ pub struct Totals {
 /// An answer whose rows are read as a stream.
 pub struct AnswerStream {
     pub sql: String,
-    /// The first columns of the batches, in order.
+    /// The columns that a client sees: the first columns of the batches, in this order.
     pub columns: Vec<ResultColumn>,
     pub schema: SchemaRef,
     /// The number of groups before paging; `None` if the query does not request it.

@@ -2,8 +2,8 @@
 //! aggregate.
 //!
 //! In: each query that the warehouse ran without a pre-aggregation. Out: counts and times of shapes, from which
-//! pre-aggregations are recommended, and the dimensions that a query filters by. Values of filters and rows are not
-//! recorded. The number of shapes is bounded.
+//! pre-aggregations are recommended, and the members that a query names or filters by. Values of filters and rows are
+//! not recorded. The number of shapes is bounded.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,9 +21,9 @@ use crate::ports::preaggregations::{ComputedQueries, QueryShape};
 const MAX_SHAPES: usize = 1_000;
 /// The largest number of members in a shape. A query with more members would not benefit from a pre-aggregation.
 const MAX_MEMBERS: usize = 50;
-/// The largest size of the names of filtered dimensions, in bytes. If a query exceeds it, its filters are recorded as
-/// unknown.
-const MAX_FILTER_BYTES: usize = 1_000;
+/// The largest size of the names of filtered dimensions or of all members, in bytes. If a query exceeds it, they are
+/// recorded as unknown.
+const MAX_NAME_BYTES: usize = 1_000;
 /// The largest depth to which metrics that refer to metrics are followed.
 const MAX_DEPTH: usize = 50;
 
@@ -138,8 +138,28 @@ pub(super) fn filtered_dimensions(model: &Model, query: &SemanticQuery) -> Optio
         let times = measures.into_keys().filter_map(|cube| Some((cube, model.cube(cube).primary_time?)));
         names.extend(times.map(|(cube, index)| dimension_name(model, DimensionId { cube, index })));
     }
+    joined(&names)
+}
+
+/// Returns the members and metrics that a query names, as `cube.member` or the name of the metric, sorted and separated
+/// by commas; `None` if they are unknown, or if the query has no measures, as lists of values have none.
+pub(super) fn named_members(model: &Model, query: &SemanticQuery) -> Option<Arc<str>> {
+    if query.values.is_empty() {
+        return None;
+    }
+    let default = query.cube.as_deref();
+    let mut members: Vec<&MemberRef> = query.values.iter().chain(&query.dimensions).collect();
+    members.extend(query.time_dimensions.iter().map(|time| &time.member));
+    query.filters.iter().for_each(|filter| filter_members(filter, &mut members));
+    let names = members.into_iter().map(|member| full_name(member, default).to_string());
+    let is_known = |name: &String| member_named(model, name).is_some() || model.metric_named(name).is_some();
+    joined(&names.filter(is_known).collect())
+}
+
+/// Returns the names separated by commas; `None` if they are too long.
+fn joined(names: &BTreeSet<String>) -> Option<Arc<str>> {
     let bytes: usize = names.iter().map(|name| name.len() + 1).sum();
-    (bytes <= MAX_FILTER_BYTES).then(|| names.into_iter().collect::<Vec<_>>().join(",").into())
+    (bytes <= MAX_NAME_BYTES).then(|| names.iter().map(String::as_str).collect::<Vec<_>>().join(",").into())
 }
 
 /// Returns the name as `cube.dimension`. A dimension of an alias gets the name of the original cube.

@@ -12,7 +12,7 @@ use terrane_compiler::query::SemanticQuery;
 use terrane_compiler::sql::{CompiledSql, ResultColumn, StatementShape};
 
 use super::cache_use::CacheUse;
-use super::history::filtered_dimensions;
+use super::history::{filtered_dimensions, named_members};
 use super::{QueryRunError, key, milliseconds};
 use crate::catalog::Snapshot;
 use crate::cost::{ExecutedPlan, Execution, ExecutionLog, GuardrailExceeded, Reservation};
@@ -59,6 +59,8 @@ pub(super) struct HistoryEntry {
     surface: Surface,
     /// The dimensions that the query filters by.
     filters: Option<Arc<str>>,
+    /// The members that the query names.
+    members: Option<Arc<str>>,
     snapshot: Arc<Snapshot>,
 }
 
@@ -87,6 +89,7 @@ impl HistoryEntry {
             tenant: context.tenant.clone(),
             surface: context.surface,
             filters: filtered_dimensions(&snapshot.model, query),
+            members: named_members(&snapshot.model, query),
             snapshot: Arc::clone(snapshot),
         }
     }
@@ -205,7 +208,9 @@ impl QueryRecorder {
         cache: CacheUse,
         statement: &ExecutedStatement,
     ) {
-        let Some(HistoryEntry { log, user_id, tenant, surface, filters, snapshot }) = &self.history else { return };
+        let Some(HistoryEntry { log, user_id, tenant, surface, filters, members, snapshot }) = &self.history else {
+            return;
+        };
         let plan = ExecutedPlan {
             snapshot: Arc::clone(snapshot),
             shape: Arc::clone(&statement.shape),
@@ -225,6 +230,7 @@ impl QueryRecorder {
             is_cached: cache.is_hit(),
             pre_aggregation: statement.pre_aggregation.clone(),
             filters: filters.as_ref(),
+            members: members.as_ref(),
             plan: Some(plan),
         });
         let mut reservations = self.reservations.lock().unwrap_or_else(PoisonError::into_inner);
@@ -374,6 +380,9 @@ fn exception(error: &QueryRunError) -> String {
 /// Returns the cube of the query's first member. If this is a metric, returns the cube of its first measure. Never
 /// returns a name that the model lacks.
 pub(super) fn cube_of(model: &Model, query: &SemanticQuery) -> Arc<str> {
+    if let (None, Some(computed)) = (query.values.first(), query.computed.first()) {
+        return model.cube_named(&computed.cube).map_or_else(|| UNKNOWN_CUBE.into(), |cube| Arc::clone(&cube.name));
+    }
     let first = query.values.first().or(query.dimensions.first());
     let time = query.time_dimensions.first().map(|dimension| &dimension.member);
     let named = first.or(time).and_then(|member| member.cube()).or(query.cube.as_deref());

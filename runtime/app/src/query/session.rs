@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::DataType;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use terrane_compiler::column_statistics::{
     NoSample, SamplingStrategy, Statistic, StatisticsColumn, StatisticsQuery, compile_statistics, has_quantiles,
@@ -43,6 +44,8 @@ pub struct QuerySession<'s> {
     pub(super) environment: Environment,
     /// The limits of the caller's queries.
     pub(super) guardrails: Guardrails,
+    /// The time of the oldest data of the statistics that were run; `None` before the first ones.
+    pub(super) oldest_rows: Mutex<Option<Timestamp>>,
 }
 
 impl QuerySession<'_> {
@@ -76,6 +79,11 @@ impl QuerySession<'_> {
     /// Returns the time zone of queries that name none.
     pub fn timezone(&self) -> &TimeZone {
         &self.environment.default_timezone
+    }
+
+    /// Returns the time of the oldest data of the statistics that were run; `None` before the first ones.
+    pub fn oldest_rows(&self) -> Option<Timestamp> {
+        *self.oldest_rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the limits of the caller's queries.
@@ -257,7 +265,7 @@ impl QuerySession<'_> {
         has_quantiles(&self.snapshot.profile)
     }
 
-    /// Returns the reason why the sample of a statement cannot be taken for the caller, hooks included; `None` if it
+    /// Returns the reason why a sample strategy cannot be applied for the caller, whom hooks may restrict; `None` if it
     /// can.
     ///
     /// # Errors
@@ -311,6 +319,9 @@ impl QuerySession<'_> {
         let found = self.fetch(QueryJob::of_rows(sql), CacheControl::default(), recorder).await?;
         let waited = if found.used.is_hit() { Duration::ZERO } else { found.result.waited };
         let rows = row_count(&found.result.rows.batches);
+        let mut oldest = self.oldest_rows.lock().unwrap_or_else(PoisonError::into_inner);
+        *oldest = [*oldest, Some(found.result.as_of)].into_iter().flatten().min();
+        drop(oldest);
         recorder.add_to_history(waited, recorder.duration(), rows, found.used, &statement);
         Ok(found.result.rows.clone())
     }

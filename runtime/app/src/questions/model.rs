@@ -344,6 +344,7 @@ pub(super) fn reading(text: &str, words: &[WordMeaning]) -> Interpretation {
         clarifications: Vec::new(),
         unknown: Vec::new(),
         lookups: Vec::new(),
+        joining: Vec::new(),
         is_dated: false,
         cube: None,
     }

@@ -60,30 +60,39 @@ pub(super) struct Lookups<'l> {
 }
 
 impl Lookups<'_> {
-    /// Looks up the words of an interpretation.
+    /// Looks up the words of an interpretation among the values that a cube reaches, or all values if no cube is given.
+    /// Adds those that are found, with their numbers of rows in the cube.
     ///
     /// # Errors
     /// The warehouse does not answer.
-    pub(super) async fn values(&self, reading: &Interpretation) -> Result<KnownValues, QueryRunError> {
-        let mut known = KnownValues::default();
+    pub(super) async fn add_values(
+        &self,
+        reading: &Interpretation,
+        cube: Option<&str>,
+        known: &mut KnownValues,
+    ) -> Result<(), QueryRunError> {
         let whole: Vec<&str> = reading.lookups.iter().flat_map(|one| &one.spellings).map(String::as_str).collect();
-        self.look_up(reading, &whole, Part::Any, &mut known).await?;
+        self.look_up(cube, &whole, Part::Any, known).await?;
         let is_found = |spelling: &String| {
             let lower = spelling.to_lowercase();
             known.values.iter().any(|value| value.value.to_lowercase().contains(&lower))
         };
         let unmatched = reading.lookups.iter().filter(|one| !one.spellings.iter().any(is_found));
         let parts: Vec<&str> = unmatched.flat_map(|one| &one.parts).map(String::as_str).collect();
-        self.look_up(reading, &parts, Part::Any, &mut known).await?;
-        self.look_up_misspelled(reading, &mut known).await?;
+        self.look_up(cube, &parts, Part::Any, known).await?;
+        self.look_up_misspelled(reading, cube, known).await?;
         let words: Vec<&str> = reading.lookups.iter().flat_map(|one| &one.whole).map(String::as_str).collect();
-        self.look_up(reading, &words, Part::Whole, &mut known).await?;
-        self.count(reading, &mut known).await?;
-        Ok(known)
+        self.look_up(cube, &words, Part::Whole, known).await?;
+        self.count(cube, known).await
     }
 
     /// Looks up the words that no value contains by parts that a typing mistake leaves unchanged.
-    async fn look_up_misspelled(&self, reading: &Interpretation, known: &mut KnownValues) -> Result<(), QueryRunError> {
+    async fn look_up_misspelled(
+        &self,
+        reading: &Interpretation,
+        cube: Option<&str>,
+        known: &mut KnownValues,
+    ) -> Result<(), QueryRunError> {
         let is_found = |spelling: &String| {
             let lower = spelling.to_lowercase();
             known.values.iter().any(|value| value.value.to_lowercase().contains(&lower))
@@ -95,16 +104,18 @@ impl Lookups<'_> {
         let unmatched: Vec<&Lookup> = reading.lookups.iter().filter(is_unmatched).collect();
         let fragments: Vec<&str> = unmatched.iter().flat_map(|one| &one.fragments).map(String::as_str).collect();
         let mut found = KnownValues::default();
-        self.look_up(reading, &fragments, Part::Any, &mut found).await?;
+        self.look_up(cube, &fragments, Part::Any, &mut found).await?;
         let is_meant = |value: &KnownValue| unmatched.iter().any(|one| one.is_misspelled(&value.value));
-        known.values.extend(found.values.into_iter().filter(is_meant));
+        found.values.retain(is_meant);
+        add(known, found.values);
         Ok(())
     }
 
-    /// Looks up spellings in each searchable dimension: in its stored list, or by a query of the caller.
+    /// Looks up spellings in each searchable dimension, unless this was done before: in its stored list, or by a query
+    /// of the caller.
     async fn look_up(
         &self,
-        reading: &Interpretation,
+        cube: Option<&str>,
         spellings: &[&str],
         part: Part,
         known: &mut KnownValues,
@@ -113,7 +124,11 @@ impl Lookups<'_> {
         if spellings.is_empty() {
             return Ok(());
         }
-        let mut dimensions = vocabulary::searchable(self.access, reading.cube.as_deref());
+        let mut dimensions = vocabulary::searchable(self.access, cube);
+        let is_new = |dimension: &SearchedDimension, word: &str| {
+            !known.searched.iter().any(|one| one.member == dimension.member && *one.word == *word)
+        };
+        dimensions.retain(|dimension| spellings.iter().any(|word| is_new(dimension, word)));
         dimensions.truncate(MAX_DIMENSIONS);
         let lists = self.lists.stored(&dimensions, &self.snapshot, self.request, LIST_WAIT).await;
         for (SearchedDimension { member, .. }, list) in dimensions.into_iter().zip(lists) {
@@ -130,17 +145,17 @@ impl Lookups<'_> {
                 known.searched.extend(words.map(|word| SearchedWord { member: Arc::clone(&member), word }));
             }
             let values = values.into_iter().flatten().filter(|value| !value.is_empty());
-            known.values.extend(values.map(|value| KnownValue { member: Arc::clone(&member), value, rows: None }));
+            add(known, values.map(|value| KnownValue { member: Arc::clone(&member), value, rows: None }));
         }
         Ok(())
     }
 
-    /// Counts the rows of values in the cube that the question is about.
-    async fn count(&self, reading: &Interpretation, known: &mut KnownValues) -> Result<(), QueryRunError> {
-        let cube = reading.cube.as_deref().and_then(|name| metadata::cube(self.access, name));
+    /// Counts the rows of values in a cube, unless they are known.
+    async fn count(&self, cube: Option<&str>, known: &mut KnownValues) -> Result<(), QueryRunError> {
+        let cube = cube.and_then(|name| metadata::cube(self.access, name));
         let Some(count) = cube.and_then(|cube| vocabulary::count_of(self.access, cube)) else { return Ok(()) };
         let mut by_member: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
-        for value in &known.values {
+        for value in known.values.iter().filter(|value| value.rows.is_none()) {
             by_member.entry(Arc::clone(&value.member)).or_default().push(Arc::clone(&value.value));
         }
         for (member, values) in by_member {
@@ -150,7 +165,8 @@ impl Lookups<'_> {
             let Some(answer) = self.run(&counting(&count, &member, &values)?).await? else { continue };
             let rows = numbers(&answer);
             let counted: BTreeMap<Arc<str>, u64> = texts(&answer).into_iter().flatten().zip(rows).collect();
-            for value in known.values.iter_mut().filter(|value| value.member == member) {
+            let is_counted = |value: &&mut KnownValue| value.member == member && values.contains(&value.value);
+            for value in known.values.iter_mut().filter(is_counted) {
                 value.rows = Some(counted.get(&value.value).copied().unwrap_or(0));
             }
         }
@@ -213,6 +229,15 @@ impl Lookups<'_> {
 
     async fn run(&self, query: &SemanticQuery) -> Result<Option<Answer>, QueryRunError> {
         lookup::run(self.session, query, CacheControl::default()).await
+    }
+}
+
+/// Adds values that are not known yet.
+fn add(known: &mut KnownValues, values: impl IntoIterator<Item = KnownValue>) {
+    for value in values {
+        if !known.values.iter().any(|one| one.member == value.member && one.value == value.value) {
+            known.values.push(value);
+        }
     }
 }
 

@@ -1,18 +1,19 @@
 //! The searchable texts of a project, with the index over them.
 //!
 //! In: a snapshot and the governed records. Out: one entry for each cube, member and metric that metadata can list for
-//! some caller. Values that were set at run time replace the values of the files.
+//! some caller. Values that were set at run time replace the values of the files. Owners belong to governance, so
+//! entries have none if it is switched off.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use terrane_compiler::Access;
-use terrane_compiler::model::{Cube, CubeId, DimensionId, Member, MetricId, Presentation};
+use terrane_compiler::model::{Cube, CubeId, DimensionId, Governed, Member, MetricId, Presentation};
 use terrane_search::{Field, Index, IndexBuilder};
 
 use crate::catalog::Snapshot;
 use crate::dimension_values::lookup::is_searchable;
-use crate::governance::{GovernanceState, GovernedCubes};
+use crate::governance::{GovernanceState, GovernedCubes, OwnershipView};
 use crate::metadata;
 use crate::ports::governance_records::{ArtifactRef, ArtifactType};
 
@@ -52,6 +53,9 @@ pub struct ArtifactText {
     /// The synonyms from the project's files and from linked glossary terms.
     pub synonyms: Vec<Arc<str>>,
     pub tags: Vec<Arc<str>>,
+    /// The ids of the users and teams that own the artifact.
+    pub owners: Vec<Arc<str>>,
+    pub unit: Option<Arc<str>>,
 }
 
 /// The id of an artifact in the model. The id of the cube is in the field `cube` of the entry.
@@ -63,6 +67,10 @@ enum ArtifactId {
 }
 
 impl Entry {
+    fn new(text: ArtifactText, artifact: ArtifactId, cube: Option<&Cube>) -> Self {
+        Entry { text: Arc::new(text), artifact, cube: cube.map(|cube| cube.id), metric_cubes: Vec::new() }
+    }
+
     /// Returns whether metadata lists the artifact for the caller.
     pub(super) fn is_shown(&self, access: &Access<'_>) -> bool {
         let is_cube_shown = || self.cube.is_some_and(|cube| metadata::is_shown(access, access.model().cube(cube)));
@@ -76,7 +84,8 @@ impl Entry {
 }
 
 impl SearchEntries {
-    pub(super) fn new(snapshot: &Arc<Snapshot>, state: &GovernanceState) -> Self {
+    /// Builds the index. `state` is `None` if governance is switched off.
+    pub(super) fn new(snapshot: &Arc<Snapshot>, state: Option<&GovernanceState>) -> Self {
         let mut entries = entries(snapshot, state);
         // Equal matches stay in this order: metrics, measures, dimensions, cubes; short names first.
         entries.sort_by(|a, b| {
@@ -96,7 +105,7 @@ impl SearchEntries {
                 searchable.push((place, id));
             }
         }
-        let (snapshot, sequence) = (Arc::downgrade(snapshot), state.sequence);
+        let (snapshot, sequence) = (Arc::downgrade(snapshot), state.map_or(0, |state| state.sequence));
         SearchEntries { snapshot, sequence, entries, index: builder.build(), by_cube, searchable }
     }
 
@@ -122,67 +131,76 @@ fn texts(text: &ArtifactText) -> impl Iterator<Item = (Field, &str)> {
     let group = text.cube.iter().map(|cube| (Field::Group, &**cube));
     let synonyms = text.synonyms.iter().map(|text| (Field::Synonym, &**text));
     let tags = text.tags.iter().map(|text| (Field::Tag, &**text));
+    let owners = text.owners.iter().map(|owner| (Field::Owner, &**owner));
+    let unit = text.unit.iter().map(|unit| (Field::Unit, &**unit));
     let description = text.description.iter().map(|text| (Field::Description, &**text));
     [(Field::Name, name), (Field::Title, &*text.title)]
         .into_iter()
         .chain(synonyms)
         .chain(group)
         .chain(tags)
+        .chain(owners)
+        .chain(unit)
         .chain(description)
 }
 
-fn entries(snapshot: &Snapshot, state: &GovernanceState) -> Vec<Entry> {
+fn entries(snapshot: &Snapshot, state: Option<&GovernanceState>) -> Vec<Entry> {
     let model = &snapshot.model;
     let governed_cubes = GovernedCubes::of(&snapshot.definitions);
     let mut entries = Vec::new();
     for cube in model.cubes.iter().filter(|cube| cube.public) {
         let reference = ArtifactRef::new(ArtifactType::Cube, Arc::clone(&cube.name));
         let governed = governed_cubes.governed(model, cube);
-        let text = ArtifactText {
-            reference,
-            cube: None,
-            title: Arc::clone(&cube.title),
-            description: cube.description.clone(),
-            synonyms: governed.synonyms,
-            tags: governed.tags,
-        };
-        entries.push(entry(text, ArtifactId::Cube, Some(cube.id), state));
+        let text = text(reference, &cube.title, cube.description.as_ref(), &governed, state);
+        entries.push(Entry::new(text, ArtifactId::Cube, Some(cube)));
         let measures = cube.measures.iter().map(|of| (ArtifactType::Measure, &of.name, &of.presentation));
         let dimensions = cube.dimensions.iter().map(|of| (ArtifactType::Dimension, &of.name, &of.presentation));
         for (kind, name, presentation) in measures.chain(dimensions).filter(|(.., of)| !of.hidden) {
             let Some(member) = cube.member(name) else { continue };
-            let text = member_text(kind, cube, name, presentation);
-            entries.push(entry(text, ArtifactId::Member(member), Some(cube.id), state));
+            let id: Arc<str> = format!("{}.{name}", cube.name).into();
+            let text = ArtifactText {
+                cube: Some(Arc::clone(&cube.name)),
+                ..of_presentation(ArtifactRef::new(kind, id), presentation, state)
+            };
+            entries.push(Entry::new(text, ArtifactId::Member(member), Some(cube)));
         }
     }
     for (id, metric) in (0..).map(MetricId).zip(&model.metrics).filter(|(_, metric)| !metric.presentation.hidden) {
         let reference = ArtifactRef::new(ArtifactType::Metric, Arc::clone(&metric.name));
-        let text = of_presentation(reference, None, &metric.presentation);
-        let mut of_metric = entry(text, ArtifactId::Metric(id), None, state);
-        of_metric.metric_cubes = metadata::cube_ids_of_metric(model, metric);
-        entries.push(of_metric);
+        let text = of_presentation(reference, &metric.presentation, state);
+        let metric_cubes = metadata::cube_ids_of_metric(model, metric);
+        entries.push(Entry { metric_cubes, ..Entry::new(text, ArtifactId::Metric(id), None) });
     }
     entries
 }
 
-fn member_text(kind: ArtifactType, cube: &Cube, name: &str, presentation: &Presentation) -> ArtifactText {
-    let id: Arc<str> = format!("{}.{name}", cube.name).into();
-    of_presentation(ArtifactRef::new(kind, id), Some(Arc::clone(&cube.name)), presentation)
+fn of_presentation(
+    reference: ArtifactRef,
+    presentation: &Presentation,
+    state: Option<&GovernanceState>,
+) -> ArtifactText {
+    text(reference, &presentation.title, presentation.description.as_ref(), &presentation.governed, state)
 }
 
-fn of_presentation(reference: ArtifactRef, cube: Option<Arc<str>>, presentation: &Presentation) -> ArtifactText {
-    ArtifactText {
+/// Returns the texts of an artifact, in which governed values have replaced the values of the files.
+fn text(
+    reference: ArtifactRef,
+    title: &Arc<str>,
+    description: Option<&Arc<str>>,
+    governed: &Governed,
+    state: Option<&GovernanceState>,
+) -> ArtifactText {
+    let mut text = ArtifactText {
         reference,
-        cube,
-        title: Arc::clone(&presentation.title),
-        description: presentation.description.clone(),
-        synonyms: presentation.governed.synonyms.clone(),
-        tags: presentation.governed.tags.clone(),
-    }
-}
-
-/// Returns an entry in which governed values have replaced the values of the files.
-fn entry(mut text: ArtifactText, artifact: ArtifactId, cube: Option<CubeId>, state: &GovernanceState) -> Entry {
+        cube: None,
+        title: Arc::clone(title),
+        description: description.cloned(),
+        synonyms: governed.synonyms.clone(),
+        tags: governed.tags.clone(),
+        owners: Vec::new(),
+        unit: governed.unit.clone(),
+    };
+    let Some(state) = state else { return text };
     if let Some(set) = state.metadata.get(&text.reference) {
         text.description = set.description.clone().or(text.description);
         text.tags = set.tags.clone().unwrap_or(text.tags);
@@ -191,5 +209,7 @@ fn entry(mut text: ArtifactText, artifact: ArtifactId, cube: Option<CubeId>, sta
         text.synonyms.push(Arc::clone(&term.name));
         text.synonyms.extend(term.synonyms.iter().cloned());
     }
-    Entry { text: Arc::new(text), artifact, cube, metric_cubes: Vec::new() }
+    let owners = OwnershipView::of(state, &text.reference, governed.owner.as_ref()).owners;
+    text.owners = owners.into_iter().map(|owner| owner.owner_id).collect();
+    text
 }

@@ -132,8 +132,8 @@ pub(super) fn texts(of: &Table, columns: &[&Column], most_folded: u64) -> String
     each.collect::<Vec<_>>().join(" UNION ALL ")
 }
 
-/// Returns a statement for the most frequent values in the first rows of each column, in one row for each: the position
-/// of the column, the number of these values, and the number of those of each form.
+/// Returns a statement for the most frequent values in the first rows of each column. It returns a row for each column:
+/// its position, the number of these values, and for each form the number of these values that have the form.
 pub(super) fn frequent_forms(of: &Table, columns: &[&Column], forms: &[&TextForm]) -> String {
     let from = table(of);
     let counts: String =
@@ -148,7 +148,7 @@ pub(super) fn frequent_forms(of: &Table, columns: &[&Column], forms: &[&TextForm
     each.collect::<Vec<_>>().join(" UNION ALL ")
 }
 
-/// Returns a statement for the number of values of each of these forms, for each column.
+/// Returns a statement that counts, for each column and each form, the values that have the form.
 pub(super) fn forms(of: &Table, columns: &[&Column], forms: &[&TextForm]) -> String {
     let each = columns.iter().flat_map(|column| {
         let name = quoted(&column.name);

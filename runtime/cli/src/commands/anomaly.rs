@@ -35,7 +35,7 @@ use crate::pictures::PlotWhen;
 use crate::plugin_lines::shown;
 use crate::project::Project;
 use crate::report::plural;
-use crate::wiring::{self, WarehouseUse};
+use crate::wiring::{self, CommandDuration, WarehouseUse};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -238,7 +238,7 @@ pub async fn run(arguments: &AnomalyArguments, project: Project, terminal: Termi
 
 async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -> Result<(), Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
+    let engine = wiring::load_for_queries(project, CommandDuration::Short).await?;
     let request = request(arguments);
     let run = engine.anomalies.run(&caller, &request).await;
     if has_no_values(&run)

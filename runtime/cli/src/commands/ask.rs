@@ -23,7 +23,7 @@ use crate::caller;
 use crate::failure::Failure;
 use crate::output::{self, OutputArguments};
 use crate::project::Project;
-use crate::wiring::{self, WarehouseUse};
+use crate::wiring::{self, CommandDuration};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -92,7 +92,9 @@ pub async fn run(arguments: &AskArguments, project: Project, terminal: Terminal)
     // The project's folder becomes the working folder, so the file is read first.
     let cases = arguments.suite.as_deref().map(suite::cases).transpose()?;
     let history = project.folder.root().join(HISTORY);
-    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
+    let is_short = cases.is_some() || !arguments.words.is_empty();
+    let duration = if is_short { CommandDuration::Short } else { CommandDuration::Long };
+    let engine = wiring::load_for_queries(&project, duration).await?;
     let model = wiring::language_model(&project)?.map(|backend| engine.model_reader(backend));
     let service = QuestionService::new(engine.queries.clone(), engine.search.clone(), model);
     let asker = Asker { arguments, engine: &engine, service: &service, caller: &caller, terminal };

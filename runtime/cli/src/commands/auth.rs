@@ -225,7 +225,7 @@ pub struct ChangeArguments {
     /// All groups after the change
     #[arg(long, value_delimiter = ',')]
     pub groups: Option<Vec<String>>,
-    /// All attributes after the change, one each: name=value, as for a new account
+    /// All attributes after the change, as name=value; repeat it for several attributes
     #[arg(long = "attribute")]
     pub attributes: Option<Vec<String>>,
     /// The e-mail address that policies see

@@ -16,7 +16,7 @@ use super::{Terminal, print, print_error, print_warning};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
-use crate::wiring::{self, WarehouseUse};
+use crate::wiring::{self, CommandDuration};
 use crate::{caller, table};
 
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,8 @@ enum Form {
 pub async fn run(arguments: &DaxArguments, project: Project, terminal: Terminal) -> Result<bool, Failure> {
     let text = arguments.query.as_deref().map(query_text).transpose()?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
+    let duration = if text.is_some() { CommandDuration::Short } else { CommandDuration::Long };
+    let engine = wiring::load_for_queries(&project, duration).await?;
     let form = match arguments {
         DaxArguments { check: true, .. } => Form::Problems,
         DaxArguments { sql: true, .. } => Form::Sql,

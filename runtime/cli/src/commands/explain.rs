@@ -9,11 +9,11 @@ use serde_json::{Map, Value as Json};
 use terrane_terminal::{TerminalText, Tree};
 
 use super::print;
-use super::query::{query_text, refuse_tables_only, refused, refused_query};
+use super::query::{query_text, refused, refused_query};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::sql_text::indented;
-use crate::wiring::{self, WarehouseUse};
+use crate::wiring::{self, CommandDuration};
 use crate::{caller, wire};
 
 #[derive(Debug, clap::Args)]
@@ -49,9 +49,8 @@ pub struct ExplainArguments {
 pub async fn run(arguments: &ExplainArguments, project: Project) -> Result<(), Failure> {
     let text = query_text(&arguments.query)?;
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
-    refuse_tables_only(&query)?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
+    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
     let body = wire::explain(&engine, &caller, &query, arguments.full || arguments.json).await;
     let body = body.map_err(|error| refused_query(error, &text))?;
     if arguments.json {

@@ -12,7 +12,7 @@ use super::{Terminal, print};
 use crate::caller;
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::wiring::{self, WarehouseUse};
+use crate::wiring::{self, CommandDuration};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -64,7 +64,7 @@ pub async fn run(arguments: &GraphqlArguments, project: Project, terminal: Termi
     // With scope `admin` the operator of this machine sees the warehouse's own messages, even if `--as` names a caller.
     let request =
         RequestContext { scopes: Scopes::READ.with(Scope::Admin), ..caller::read(arguments.caller.as_deref())? };
-    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
+    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
     let graphql = GraphQl::new(GraphQlServices::from(&engine), GraphQlSettings::default());
     let response = match graphql.read(&document, arguments.operation.as_deref(), variables) {
         Ok(operation) if operation.kind() == OperationKind::Subscription => {

@@ -20,6 +20,7 @@ use terrane_app::preaggregations::{
 use terrane_app::services::Services;
 use terrane_app::worker::{HeldLease, LeaseSettings};
 use terrane_compiler::SecurityContext;
+use terrane_compiler::rollup::MissReason;
 use terrane_expectations::Rows;
 use terrane_store::StateStore;
 use terrane_terminal::Tree;
@@ -101,8 +102,7 @@ Examples:
   terrane preagg explain . @question.json --json
 
 For each cube whose rows the query aggregates, the output shows the pre-aggregation that answers, or the reasons why
-none does, the closest match first, with the line to add to its definition if one line is missing. The query is not
-run.")]
+none does, the closest match first, with the lines that its definition lacks. The query is not run.")]
 pub struct ExplainArguments {
     /// The project folder, which contains service_project.yml
     pub dir: PathBuf,
@@ -495,9 +495,15 @@ fn fact_tree(fact: &terrane_compiler::rollup::FactMatch) -> Tree {
             false => format!(" ({})", miss.members.join(", ")),
         };
         let mut line = Tree::new(format!("{name}{} {}{members}", miss.reason.as_str(), miss.reason.sentence()));
-        if let Some(fix) = &miss.fix {
-            line.push(Tree::new(format!("add to `{}`: {fix}", miss.rollup.as_deref().unwrap_or("a pre-aggregation"))));
-        }
+        let place = match (&miss.rollup, miss.reason) {
+            (Some(rollup), _) => format!("`{rollup}`"),
+            (None, MissReason::Disabled) => "service_project.yml".to_owned(),
+            (None, _) => format!("cube `{}`", fact.cube),
+        };
+        miss.fix
+            .iter()
+            .flat_map(|fix| fix.lines())
+            .for_each(|fix| line.push(Tree::new(format!("add to {place}: {fix}"))));
         tree.push(line);
     }
     tree

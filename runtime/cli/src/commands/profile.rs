@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::pictures::PlotWhen;
 use crate::project::Project;
 use crate::report::plural;
-use crate::wiring::{self, WarehouseUse};
+use crate::wiring::{self, CommandDuration};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -91,7 +91,7 @@ pub async fn run(arguments: &ProfileArguments, project: Project, terminal: Termi
     }
     let config = config(arguments.config.as_deref())?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
+    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
     let range = arguments.date_range.as_ref().map(|words| DateRange::Words(words.as_str().into()));
     let cube: Arc<str> = arguments.cube.as_str().into();
     let profile = engine.profiling.profile(&caller, &cube, range.as_ref(), &config).await;

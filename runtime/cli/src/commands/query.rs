@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use terrane_app::metadata;
 use terrane_app::query::{Answer, QueryRunError};
-use terrane_compiler::query::{PreAggregations, SemanticQuery};
 use terrane_compiler::{Access, SecurityContext};
 use terrane_expectations::hint;
 use terrane_wire::{Code, ErrorBody};
@@ -15,7 +14,7 @@ use super::{Terminal, print, print_error, print_warning};
 use crate::failure::Failure;
 use crate::output::{self, OutputArguments};
 use crate::project::Project;
-use crate::wiring::{self, WarehouseUse};
+use crate::wiring::{self, CommandDuration, WarehouseUse};
 use crate::{caller, query_place, wire};
 
 #[derive(Debug, clap::Args)]
@@ -69,9 +68,8 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
     let Some(argument) = &arguments.query else { return Err(no_query(arguments, &project).await) };
     let text = query_text(argument)?;
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
-    refuse_tables_only(&query)?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
+    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
     let refused = |error| refused_query(error, &text);
     if arguments.sql {
         print(&format!("{}\n", wire::inline_sql(&engine, &caller, &query).await.map_err(refused)?));
@@ -86,22 +84,6 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
         print_error(&filtered_note(&access, &answer));
     }
     Ok(())
-}
-
-/// Refuses a query with `pre_aggregations: only`. Commands read the rows of cubes, and no tables of pre-aggregations.
-///
-/// # Errors
-/// The query may only read tables of pre-aggregations.
-pub(super) fn refuse_tables_only(query: &SemanticQuery) -> Result<(), Failure> {
-    if query.pre_aggregations != PreAggregations::Only {
-        return Ok(());
-    }
-    let failure = Failure::new(
-        "`pre_aggregations: only` needs a server: this command does not read the tables of pre-aggregations",
-    );
-    Err(failure.hint(
-        "Send the query to `terrane serve`, or run `terrane preagg explain` to see which pre-aggregation answers it.",
-    ))
 }
 
 /// Returns the error of a call without a query, with an example from the project.

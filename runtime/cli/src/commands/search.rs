@@ -1,7 +1,7 @@
 //! `terrane search`: finds cubes, members, metrics and values of dimensions by words.
 //!
-//! In: a project and words. Out: a table, or the response of `POST /api/v1/search`. Certifications, owners and terms of
-//! the glossary come from the state database, if it exists; this command does not create it.
+//! In: a project and words. Out: a table, or the response of `POST /api/v1/search`. Certifications, owners, terms of
+//! the glossary and the uses of members come from the state database, if it exists; this command does not create it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::{json_line, print, print_error};
 use crate::caller;
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::wiring::{self, WarehouseUse};
+use crate::wiring::{self, CommandDuration};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -29,8 +29,8 @@ Examples:
   terrane search . 'united' --type value
   terrane search . region --as user.json --json | jq -r '.results[].name'
 
-A word matches if it equals a word of a name, title, synonym, tag, description or value, if it is the start of one, or
-if it has one typing mistake (two in words of eight letters or more). Values are those of dimensions with
+A word matches if it equals a word of a name, title, synonym, tag, owner, unit, description or value, if it is the start
+of one, or if it has one typing mistake (two in words of eight letters or more). Values are those of dimensions with
 `meta: {searchable: true}`.")]
 pub struct SearchArguments {
     /// The project folder, which contains service_project.yml
@@ -44,7 +44,7 @@ pub struct SearchArguments {
     /// Only this cube and its members
     #[arg(long)]
     pub cube: Option<String>,
-    /// Only artifacts with this tag; given several times, with all of them
+    /// Only artifacts with this tag; repeat it for artifacts that have several tags
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
     /// Only artifacts with this state of certification
@@ -67,9 +67,9 @@ pub struct SearchArguments {
 /// The project has errors, or the text or the cube is invalid.
 pub async fn run(arguments: &SearchArguments, project: Project) -> Result<bool, Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
-    let (engine, _) = wiring::load(&project, WarehouseUse::Read).await?;
-    let governed = governed_search(&project, &engine).await;
-    let search = governed.as_ref().unwrap_or(&engine.search);
+    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
+    let recorded = recorded_search(&project, &engine).await;
+    let search = recorded.as_ref().unwrap_or(&engine.search);
     let named = |name: &String| HitType::ALL.into_iter().find(|kind| kind.as_str() == name.as_str());
     let status = arguments.certification.as_deref();
     let status = status.and_then(|name| CertificationStatus::ALL.into_iter().find(|status| status.as_str() == name));
@@ -97,15 +97,16 @@ pub async fn run(arguments: &SearchArguments, project: Project) -> Result<bool, 
     Ok(!found.hits.is_empty())
 }
 
-/// Returns a search with the records of governance; `None` if the state database does not exist or cannot be opened, or
-/// if governance is switched off.
-async fn governed_search(project: &Project, engine: &Services) -> Option<Arc<SearchService>> {
+/// Returns a search with the records of governance and the history of queries; `None` if the state database does not
+/// exist or cannot be opened.
+async fn recorded_search(project: &Project, engine: &Services) -> Option<Arc<SearchService>> {
     if !wiring::has_state(project) {
         return None;
     }
     let store = wiring::state(project).await.ok()?;
-    let governance = wiring::governance(project, engine, &store)?;
-    Some(Arc::new(engine.governed_search(governance)))
+    let governance = wiring::governance(project, engine, &store);
+    let executions = wiring::executions(project, &store);
+    Some(Arc::new(engine.recorded_search(governance, executions)))
 }
 
 fn table(hits: &[SearchHit<'_>]) -> comfy_table::Table {

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output_file::OutputFile;
 use crate::project::Project;
 use crate::report::{self, Style};
-use crate::wiring::{self, WarehouseUse};
+use crate::wiring::{self, CommandDuration};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -145,7 +145,7 @@ pub async fn outcomes(
         return Err(Failure::Project { problems, tree });
     }
     let is_chosen = |text: &str| filter.is_none_or(|filter| text.contains(filter));
-    let (engine, _) = wiring::load(project, WarehouseUse::Read).await?;
+    let engine = wiring::load_for_queries(project, CommandDuration::Short).await?;
     let snapshot = engine.catalog.snapshot();
     let tests = DimensionTestRun::all(&snapshot);
     let chosen =

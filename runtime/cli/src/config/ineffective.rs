@@ -229,7 +229,8 @@ mod tests {
         config.ineffective.iter().map(|setting| setting.key).collect()
     }
 
-    /// Returns the settings without effect if a key is set beside those of a file, to the first value that it accepts.
+    /// Adds a key to the settings of a file, with the first value that the key accepts. Returns the settings without
+    /// effect.
     fn found_beside(file: &str, key: &str) -> Vec<IneffectiveSetting> {
         const VALUES: &[&str] = &[
             "60",

@@ -255,7 +255,7 @@ impl<'a> Section<'a> {
         self.checked_as(key, ValueKind::Scalar, wanted, read)
     }
 
-    /// Reads a name. `known` are the names that editors offer, and `pattern` the form of all others.
+    /// Reads a name. Editors offer the names in `known`. `pattern` is the form of the other names that are accepted.
     pub(super) fn name(
         &mut self,
         key: &'static str,

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::result_cache::ResultCache;
+use terrane_app::ports::tokens::Randomness as _;
 use terrane_app::query::{CacheSecret, CacheSettings};
 use terrane_cache::{MemoryCache, RedisCache, RedisSettings};
+use terrane_identity::OsRandomness;
 use terrane_store::StateStore;
 
 use super::providers::authorities;
@@ -41,6 +43,24 @@ pub(super) async fn settings(
         max_entry: config.max_entry,
         stale,
     })
+}
+
+/// Returns the settings of the cache of a command, which stores results for this process only.
+pub(super) fn of_process(project: &Project) -> CacheSettings {
+    let config = &project.config.cache;
+    if !config.enabled || config.max_size == 0 {
+        return CacheSettings::disabled();
+    }
+    let mut secret = [0; 32];
+    OsRandomness.fill(&mut secret);
+    CacheSettings {
+        tiers: vec![Arc::new(MemoryCache::new(config.max_size))],
+        secret: CacheSecret::new(&secret),
+        warehouse: identity(project).into(),
+        ttl: Duration::from_secs(config.ttl_seconds),
+        max_entry: config.max_entry,
+        stale: Duration::ZERO,
+    }
 }
 
 /// Returns the tier in Redis; `None` if the cache is off or has no `cache.url`.

@@ -85,14 +85,14 @@ async fn connect(project: &Project, registered: &[RegisteredCube], usage: &Wareh
             let builder = Arc::new(postgres::builder(&settings).map_err(failed)?);
             let rollups = usage.place().map(|place| postgres::rollups(&settings, place.clone())).transpose();
             let rollups = rollups.map_err(failed)?.map(|rollups| Arc::new(rollups) as Arc<dyn RollupTables>);
-            Ok(Opened { warehouse, builder, rollups })
+            Ok(Opened { warehouse, builder, rollups: rollups.or(usage.read_tables()) })
         }
         "mysql" => {
             let settings = server(config)?;
             let warehouse = Arc::new(mysql::connect(&settings).await.map_err(failed)?);
             let rollups = usage.place().map(|place| mysql::rollups(&settings, place.clone())).transpose();
             let rollups = rollups.map_err(failed)?.map(|rollups| Arc::new(rollups) as Arc<dyn RollupTables>);
-            Ok(Opened { warehouse, builder: builds_nothing(), rollups })
+            Ok(Opened { warehouse, builder: builds_nothing(), rollups: rollups.or(usage.read_tables()) })
         }
         "sqlite" => {
             refuse_rollups(config, usage)?;
@@ -106,7 +106,7 @@ async fn connect(project: &Project, registered: &[RegisteredCube], usage: &Wareh
             let builder = Arc::new(warehouse.builder());
             let rollups =
                 usage.place().map(|place| Arc::new(warehouse.rollups(place.clone())) as Arc<dyn RollupTables>);
-            Ok(Opened { warehouse: Arc::new(warehouse), builder, rollups })
+            Ok(Opened { warehouse: Arc::new(warehouse), builder, rollups: rollups.or(usage.read_tables()) })
         }
         other if adbc::TYPES.contains(&other) => {
             let message = format!("a warehouse of type `{other}` needs `warehouse.adbc`");
@@ -134,7 +134,7 @@ async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: &Wareho
     let config = &project.config.warehouse;
     let store = |place: &RollupPlace| {
         let path = preaggregations::file_of(project)?;
-        Ok(RollupStore { path, place: place.clone() })
+        Ok(RollupStore { path, place: place.clone(), is_written: usage.place().is_some() })
     };
     let settings = DuckDbSettings {
         path: file(project)?,
@@ -145,7 +145,7 @@ async fn duckdb(project: &Project, registered: &[RegisteredCube], usage: &Wareho
         connections: connections(config),
         file_access: config.file_access.unwrap_or_else(|| needed_access(project, registered)),
         is_written: *usage == WarehouseUse::Build,
-        rollups: usage.place().map(store).transpose()?,
+        rollups: usage.place().or(usage.read_place()).map(store).transpose()?,
     };
     // Opening runs the operator's SQL, which may take long, so it runs on a thread for blocking work.
     match tokio::task::spawn_blocking(move || DuckDb::open(&settings)).await {

@@ -122,6 +122,14 @@ impl<'m> MemberUses<'m> {
             groups(index).for_each(|id| self.dimension(id, Usage::Selected));
         }
         query.values.iter().for_each(|value| self.value(value.value, Usage::Selected));
+        for computed in &query.computed {
+            computed.value.for_each_dimension(&mut |id, is_condition| {
+                self.dimension(id, Usage::Selected);
+                if is_condition {
+                    self.dimension(id, Usage::Filtered);
+                }
+            });
+        }
         let on_rows = plan.facts.iter().flat_map(|fact| {
             let inside = fact.semi_joins.iter().flat_map(|semi_join| &semi_join.filters);
             fact.row_filters.iter().chain(inside)
@@ -400,7 +408,7 @@ fn without_partition_filter(plan: &LogicalPlan<'_>) -> Vec<Arc<str>> {
     names.into_iter().collect()
 }
 
-/// Returns whether a condition sets a lower bound of a time of the cube.
+/// Returns whether a condition sets a lower bound on a time dimension of the cube.
 fn starts(model: &Model, cube: CubeId, predicate: &Predicate) -> bool {
     is_bounded(model, cube, predicate, &|dimension| dimension.ty == DimensionType::Time)
 }

@@ -129,7 +129,7 @@ fn refresh_query(models: Named, sql: Arc<str>, dialect: &dyn Dialect) -> Refresh
     RefreshQuery { text: print_queries(&queries), models, sql }
 }
 
-/// The name of a refresh query beside the models that it reads.
+/// The name of a refresh query among the named queries of the models that it reads.
 const REFRESHED: &str = "refresh_key";
 
 /// Models by name, each with its SQL, after the models that it reads.

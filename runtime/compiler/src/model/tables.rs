@@ -138,8 +138,8 @@ impl<'t> Readers<'t> {
     }
 }
 
-/// Returns a name that identifies a query's rows: derived cubes, and cubes with the same SQL, have the same rows. It
-/// never equals or ends like the name of a table.
+/// Returns a name for the rows of a query. Cubes with the same SQL have the same name, because they have the same rows.
+/// The name never equals the name of a table, and never ends with one.
 fn name_of_query(text: &str) -> String {
     format!("\0{text}\0")
 }

@@ -11,9 +11,10 @@ use crate::project::Definitions;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unread {
-    /// The names that the model may lack.
+    /// Names whose absence from the model is not reported.
     names: BTreeSet<Arc<str>>,
-    /// The names that cubes of readable files may lack. A file that could not be parsed has no members of these cubes.
+    /// The part of `names` that a cube in a readable file may lack as members. Names from files that could not be
+    /// parsed are not included, because all members of a cube are in one file.
     members: BTreeSet<Arc<str>>,
     /// The cubes that extend a cube that could not be read. They may inherit any member.
     partial: HashSet<CubeId>,

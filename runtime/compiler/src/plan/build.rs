@@ -15,7 +15,7 @@ use crate::model::{
 };
 use crate::query::{
     ExpectedMember, Group, GroupBy, GroupShift, MAX_STEPS, Operand, OrderTarget, Predicate, QueryError, RangeFilter,
-    ResolvedQuery, Test, ValueId,
+    ResolvedQuery, ResolvedRowAggregate, Test, TypedRowValue, ValueId,
 };
 
 /// The largest number of nodes that the values of one query may expand to. `number` measures can double it at each
@@ -26,7 +26,8 @@ const MAX_VALUE_NODES: usize = 10_000;
 ///
 /// # Errors
 /// A dimension, filter or segment that the cube of a measure cannot reach.
-pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m>, QueryError> {
+pub fn plan<'m>(model: &'m Model, mut query: ResolvedQuery) -> Result<LogicalPlan<'m>, QueryError> {
+    let computed = std::mem::take(&mut query.computed);
     let windows = query.axis.as_ref().map(|axis| Windows { axis, groups: &query.groups, timezone: &query.timezone });
     let mut values = Values {
         model,
@@ -43,7 +44,8 @@ pub fn plan<'m>(model: &'m Model, query: ResolvedQuery) -> Result<LogicalPlan<'m
         let expression = values.expand(&value.key, value.value)?;
         selected.push(PlannedValue { key: value.key.clone(), expression });
     }
-    if query.values.is_empty() {
+    selected.extend(computed.into_iter().map(|one| values.computed(one)));
+    if selected.is_empty() {
         let fact = fact_of_dimensions(model, &query)?;
         values.fact(fact, Period::default(), &model.cube(fact).name);
     }
@@ -334,6 +336,16 @@ impl<'m> Values<'_, 'm> {
         self.aggregates.len() - 1
     }
 
+    /// Adds an aggregate of a value of each row.
+    fn computed(&mut self, computed: ResolvedRowAggregate) -> PlannedValue<'m> {
+        let fact = self.fact(computed.fact, self.period, &computed.key);
+        let aggregate = computed.aggregate();
+        let shape = ArgumentForm::Row(computed.value);
+        self.aggregates.push(PlannedAggregate { fact, aggregate, metrics: Vec::new(), shape });
+        let expression = ValueExpr::Aggregate(self.aggregates.len() - 1);
+        PlannedValue { key: computed.key, expression }
+    }
+
     fn snippet(
         &mut self,
         key: &str,
@@ -451,6 +463,11 @@ where
         }
         groups.push(id);
     }
+    let reach_dimensions = |tree: &mut JoinTree<'m>, ids: &[DimensionId]| {
+        ids.iter().try_for_each(|id| {
+            tree.reach_dimension(model, 0, *id, Asker { value, target: &member_name(model, *id) }).map(|_| ())
+        })
+    };
     let reach_filter = |tree: &mut JoinTree<'m>, predicate: &Predicate| {
         let mut ids = Vec::new();
         predicate.for_each_operand(&mut |operand| {
@@ -458,9 +475,7 @@ where
                 ids.push(*id);
             }
         });
-        ids.into_iter().try_for_each(|id| {
-            tree.reach_dimension(model, 0, id, Asker { value, target: &member_name(model, id) }).map(|_| ())
-        })
+        reach_dimensions(tree, &ids)
     };
     let mut row_filters = Vec::with_capacity(query.row_filters.len() + query.ranges.len());
     let own = query.row_filters.iter().filter(|filter| filter.fact.is_none_or(|cube| cube == fact.cube));
@@ -495,8 +510,10 @@ where
                 reach_filter(&mut tree, filter)?;
             }
         }
-        if let ArgumentForm::Where(filter) = &planned.shape {
-            reach_filter(&mut tree, filter)?;
+        match &planned.shape {
+            ArgumentForm::Where(filter) => reach_filter(&mut tree, filter)?,
+            ArgumentForm::Row(value) => reach_dimensions(&mut tree, &dimensions_of(value))?,
+            _ => {}
         }
     }
     // If other joins repeat the rows anyway, the filters share the tree of these joins.
@@ -532,6 +549,13 @@ where
         stored: None,
         sample: None,
     })
+}
+
+/// Returns the dimensions that a value of a row reads.
+fn dimensions_of(value: &TypedRowValue) -> Vec<DimensionId> {
+    let mut ids = Vec::new();
+    value.for_each_dimension(&mut |id, _| ids.push(id));
+    ids
 }
 
 /// Returns whether a range restricts the rows by this time, which leaves out rows without a time.

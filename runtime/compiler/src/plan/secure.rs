@@ -14,7 +14,7 @@ use super::{ArgumentForm, Fact, GroupOperand, GroupPredicate, LogicalPlan, Plann
 use crate::access::AuthorizedAccess;
 use crate::access::{Access, ColumnUse};
 use crate::model::{CubeId, DimensionId, Mask, MeasureKind, Model, Snippet, SqlPart, UserPart, UserValue};
-use crate::query::{Operand, Predicate, QueryError};
+use crate::query::{Operand, Predicate, QueryError, TypedRowValue};
 use crate::types::{LogicalType, Value};
 
 /// The deepest nesting of row filters that name cubes with row filters of their own. Beyond it, no row is visible.
@@ -163,7 +163,7 @@ impl<'m> Protection<'m> {
         is_complete
     }
 
-    /// Adds a mask. If it refers to a value that the caller does not have, it shows null.
+    /// Adds a mask. If its SQL refers to an attribute that the caller does not have, the mask shows null.
     fn mask(&mut self, access: &Access<'m>, id: DimensionId, mask: &'m Mask) {
         let is_complete = match mask {
             Mask::Sql(sql) => self.bind(access, sql),
@@ -264,15 +264,33 @@ impl Check<'_, '_> {
     fn row_filter(&self, filter: &Predicate) -> Result<(), QueryError> {
         let mut outcome = Ok(());
         filter.for_each_read(&mut |operand| {
-            if let Operand::Dimension { id, .. } = *operand {
-                if self.access.mask(id).is_some() {
-                    outcome = Err(self.masked(id));
-                } else if self.is_closed(id) {
-                    outcome = Err(self.covered(id));
-                }
+            if let Operand::Dimension { id, .. } = *operand
+                && let Err(error) = self.raw_value(id)
+            {
+                outcome = Err(error);
             }
         });
         outcome
+    }
+
+    /// Refuses a value of a row that reads the values behind a mask.
+    fn row_value(&self, value: &TypedRowValue) -> Result<(), QueryError> {
+        let mut outcome = Ok(());
+        value.for_each_dimension(&mut |id, _| {
+            if let Err(error) = self.raw_value(id) {
+                outcome = Err(error);
+            }
+        });
+        outcome
+    }
+
+    /// Refuses the value of a dimension that the caller may see only masked, or not at all.
+    fn raw_value(&self, id: DimensionId) -> Result<(), QueryError> {
+        match self.access.mask(id) {
+            Some(_) => Err(self.masked(id)),
+            None if self.is_closed(id) => Err(self.covered(id)),
+            None => Ok(()),
+        }
     }
 
     fn aggregates(&self) -> Result<(), QueryError> {
@@ -286,8 +304,10 @@ impl Check<'_, '_> {
             if snippets.any(|snippet| self.access.check(snippet, column_use).is_err()) {
                 return Err(QueryError::Covered { member: self.measure_of(cube, planned.aggregate) });
             }
-            if let ArgumentForm::Where(filter) = &planned.shape {
-                self.row_filter(filter)?;
+            match &planned.shape {
+                ArgumentForm::Where(filter) => self.row_filter(filter)?,
+                ArgumentForm::Row(value) => self.row_value(value)?,
+                _ => {}
             }
             for metric in &planned.metrics {
                 let filters = self.plan.metric_filters.iter().filter(|(id, _)| id == metric);

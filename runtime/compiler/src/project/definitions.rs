@@ -39,8 +39,8 @@ pub struct Definitions {
     pub broken_models: Vec<Text>,
     /// Names in files or entries that could not be read: references to them are not reported as unknown.
     pub unread: BTreeSet<Arc<str>>,
-    /// The names among them that cubes in readable files may have as members. A file that could not be parsed has no
-    /// members of these cubes.
+    /// The part of `unread` that may be members of a cube in a readable file. Names from files that could not be parsed
+    /// are not included, because all members of a cube are in one file.
     pub(crate) unread_members: BTreeSet<Arc<str>>,
     /// The cubes that stand for cubes that could not be read. Only definitions that are checked contain them.
     pub(crate) placeholders: BTreeSet<Arc<str>>,

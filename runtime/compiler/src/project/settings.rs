@@ -118,7 +118,7 @@ pub(super) fn read(file: Option<&Arc<SourceFile>>, diagnostics: &mut Vec<Diagnos
     }
 }
 
-/// Reads the settings of a file with a syntax error that can be parsed without the others.
+/// Reads a settings file that has a syntax error: each setting that can be parsed separately.
 fn readable_settings(file: &Arc<SourceFile>, diagnostics: &mut Vec<Diagnostic>) -> Settings {
     let node = yaml::readable_part(file);
     let has_vars =

@@ -95,8 +95,8 @@ fn parse_text(file: &Arc<SourceFile>, text: &str) -> Result<Option<Node>, Diagno
     Ok(tree.root)
 }
 
-/// Parses a mapping whose file has a syntax error. Returns the entries that can be parsed without the others. They are
-/// only checked, because values that the file states may be missing.
+/// Parses a mapping whose file has a syntax error. Returns the entries that can be parsed separately. They may only be
+/// checked, because other entries are missing.
 pub fn readable_part(file: &Arc<SourceFile>) -> Node {
     let mut entries = Vec::new();
     let mut at = 0;

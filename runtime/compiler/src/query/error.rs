@@ -29,6 +29,8 @@ pub enum ExpectedMember {
     DimensionOfOneCube,
     TimeDimension,
     DimensionOrMeasure,
+    /// A dimension whose column contains numbers.
+    NumericDimension,
 }
 
 impl fmt::Display for ExpectedMember {
@@ -39,6 +41,7 @@ impl fmt::Display for ExpectedMember {
             ExpectedMember::DimensionOfOneCube => "dimension of one cube",
             ExpectedMember::PlainMeasure | ExpectedMember::TimeDimension => "time dimension",
             ExpectedMember::DimensionOrMeasure => "dimension or measure",
+            ExpectedMember::NumericDimension => "dimension of numbers",
         })
     }
 }

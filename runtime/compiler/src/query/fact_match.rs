@@ -1,7 +1,7 @@
 //! The pre-aggregations that serve the facts of a query, and the reasons why others do not.
 //!
 //! In: the outcome of matching. Out: the codes of the interface in the order in which conditions are checked, a
-//! sentence for each, and the line of YAML that would help. Only administrators may see numbers of rows and the reasons
+//! sentence for each, and the lines of YAML that would help. Only administrators may see numbers of rows and the reasons
 //! that come from policies. Not here: the check for administrators.
 
 use std::fmt;
@@ -48,7 +48,7 @@ pub struct Miss {
     pub reason: MissReason,
     /// The members that the reason is about; only in explanations and rejections.
     pub members: Vec<String>,
-    /// The line of YAML that would make the rollup fit, if there is one; only in explanations and rejections.
+    /// The lines of YAML that the rollup lacks to fit, one per key; only in explanations and rejections.
     pub fix: Option<String>,
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use super::QueryError;
+use super::resolved_row::ResolvedRowAggregate;
 use crate::model::{CubeId, DimensionId, MeasureId, MetricId, Model, SegmentId};
 use crate::types::{Granularity, Value};
 
@@ -17,6 +18,8 @@ pub struct ResolvedQuery {
     pub groups: Vec<Group>,
     /// Measures and metrics in output order, after the groups.
     pub values: Vec<SelectedValue>,
+    /// Aggregates of values of rows, after the values.
+    pub computed: Vec<ResolvedRowAggregate>,
     /// Conditions without a measure, which are evaluated on rows.
     pub row_filters: Vec<RowFilter>,
     /// The ranges of `time_dimensions` and `time_range`, ANDed like the row filters.
@@ -33,7 +36,8 @@ pub struct ResolvedQuery {
     /// The time axis, if rows are added for its steps or values are summed up along it.
     pub axis: Option<Axis>,
     /// The time along which running totals are summed up, or rolling windows move. Totals of these measures leave out
-    /// rows without the time. `None` even if a mask hides which rows have no time.
+    /// rows without the time. `None` if no measure needs a time, and also if the time is masked, because the totals
+    /// would disclose which rows have one.
     pub running_time: Option<GroupBy>,
     pub fill_gaps: bool,
     /// The shift of each time group if the query compares with another range.

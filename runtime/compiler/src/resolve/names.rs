@@ -128,7 +128,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns the member of a name. A measure or metric that reads denied members does not exist for the caller.
+    /// Returns the member that a name refers to. A measure or metric that reads denied members does not exist for the
+    /// caller.
     fn any(&self, name: &MemberRef) -> Option<NamedMember> {
         self.named(name).filter(|found| match found {
             NamedMember::Value(ValueId::Measure(id)) => self.is_internal || self.access.sees_parts(*id),

@@ -17,7 +17,7 @@ use crate::query::{CompareRange, DateRange, Filter, MemberRef, QueryError, TimeD
 use crate::types::{Granularity, METRIC_TIME};
 
 impl Resolver<'_> {
-    fn filters_of(&self, fact: Option<CubeId>) -> Filters<'_> {
+    pub(super) fn filters_of(&self, fact: Option<CubeId>) -> Filters<'_> {
         let metric_time = fact.and_then(|fact| primary_time(self.names.model, fact).ok());
         Filters { names: self.names, metric_time, zone: self.zone, now: self.environment.now }
     }

@@ -71,8 +71,8 @@ pub(super) fn metrics_of(model: &Model, value: ValueId, found: &mut Vec<MetricId
     inner.into_iter().for_each(|id| metrics_of(model, ValueId::Metric(id), found));
 }
 
-/// Returns the name of the first measure inside a value that is computed along the time axis: a running total or one
-/// with a rolling window.
+/// Returns the name of the first measure in a value that needs the time axis: a running total or a measure with a
+/// rolling window.
 pub(super) fn along_axis_in(model: &Model, value: ValueId) -> Option<Arc<str>> {
     let within = |snippet: &Snippet| {
         let mut inner = Vec::new();

@@ -19,7 +19,7 @@ use crate::ready_rollups::{Flaw, PlantedFlaw, ReadyPartition, ReadyTables, Stret
 pub(super) struct Refusal {
     pub(super) reason: MissReason,
     pub(super) members: Vec<String>,
-    /// The line to add to the rollup's definition; `None` if it follows from `members` or if no line helps.
+    /// The lines to add to the rollup's definition; `None` if no line helps or the request does not show them.
     pub(super) fix: Option<String>,
 }
 

@@ -7,6 +7,8 @@
 //! miss is the nearest. Not here: SQL; policies, which were applied before and are met by stored columns or cause a
 //! miss.
 
+mod lines;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +20,8 @@ use super::coverage::{Cost, Coverage, Refusal, cost_of, cover};
 use crate::access::Access;
 use crate::environment::Environment;
 use crate::model::{
-    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, DimensionType, Mask, Measure, Model, Rollup, RollupTime,
-    SegmentId, Snippet, SqlPart, aggregates_of,
+    Aggregate, AggregateFunction, Cube, CubeId, DimensionId, Mask, Measure, Model, Rollup, RollupTime, SegmentId,
+    Snippet, SqlPart, aggregates_of,
 };
 use crate::plan::{
     ArgumentForm, Fact, LogicalPlan, Protection, RowGuard, SecuredPlan, StateSource, StoredRows, StoredSegment,
@@ -129,7 +131,12 @@ impl<'p, 'm> Matcher<'p, 'm> {
         let has_seen = cube.rollups.iter().any(|rollup| self.access.sees_rollup(rollup));
         if let Some(reason) = general {
             let reason = if has_seen || reason == MissReason::Off { reason } else { MissReason::NoRollup };
-            report.misses.push(self.miss(None, reason.into()));
+            let fix = match reason {
+                MissReason::NoRollup => self.definition(fact, index, cube),
+                MissReason::Disabled => Some("pre_aggregations: {enabled: true}".to_owned()),
+                _ => None,
+            };
+            report.misses.push(self.miss(None, Refusal { fix, ..reason.into() }));
             return (None, report);
         }
         let ready = self.ready.of_cube(&cube.name);
@@ -145,7 +152,8 @@ impl<'p, 'm> Matcher<'p, 'm> {
         report.misses.extend(refusals.map(|(rollup, refusal)| self.miss(Some(rollup), refusal)));
         report.served = best.as_ref().map(|best| best.served(self.access, fact.tree.cube));
         if report.served.is_none() && !has_seen {
-            report.misses.push(self.miss(None, MissReason::NoRollup.into()));
+            let fix = self.definition(fact, index, cube);
+            report.misses.push(self.miss(None, Refusal { fix, ..MissReason::NoRollup.into() }));
         }
         // The nearest miss, which fails the latest condition, comes first.
         report.misses.sort_by_key(|miss| std::cmp::Reverse(miss.reason));
@@ -154,19 +162,9 @@ impl<'p, 'm> Matcher<'p, 'm> {
 
     fn miss(&self, rollup: Option<&Rollup>, refusal: Refusal) -> Miss {
         let Refusal { reason, members, fix } = refusal;
-        let fix = fix.or_else(|| line_of(reason, &members)).filter(|_| self.request.names_members());
+        let fix = fix.filter(|_| self.request.names_members());
         Miss { rollup: rollup.map(|rollup| Arc::clone(&rollup.name)), reason, members, fix }
     }
-}
-
-/// Returns the line that adds members to the definition of a rollup.
-fn line_of(reason: MissReason, members: &[String]) -> Option<String> {
-    let key = match reason {
-        MissReason::MeasureNotStored => "measures",
-        MissReason::SegmentNotStored => "segments",
-        _ => return None,
-    };
-    (!members.is_empty()).then(|| format!("{key}: [{}]", members.join(", ")))
 }
 
 /// The refusals, each with its rollup, in the order of the definitions.
@@ -188,7 +186,7 @@ where
                 refusals.extend(other.map(|other| (other.rollup, MissReason::MoreExpensive.into())));
             }
             Ok(found) => refusals.push((found.rollup, MissReason::MoreExpensive.into())),
-            Err(refusal) => refusals.push((candidate.rollup, refusal)),
+            Err(refusal) => refusals.push((candidate.rollup, candidate.with_lines(refusal))),
         }
     }
     (best, refusals)
@@ -208,14 +206,14 @@ where
         match candidate.groups() {
             // A rollup without a cost does not serve the fact. It is checked last, for the reason.
             Ok(()) => ordered.push((candidate.cost().map_or((1, (false, 0)), |cost| (0, cost)), position, candidate)),
-            Err(refusal) => refusals.push((position, (candidate.rollup, refusal))),
+            Err(refusal) => refusals.push((position, (candidate.rollup, candidate.with_lines(refusal)))),
         }
     }
     ordered.sort_unstable_by_key(|(cost, position, _)| (*cost, *position));
     for (_, position, candidate) in ordered {
         match candidate.matched() {
             Ok(found) => return (Some(found), Vec::new()),
-            Err(refusal) => refusals.push((position, (candidate.rollup, refusal))),
+            Err(refusal) => refusals.push((position, (candidate.rollup, candidate.with_lines(refusal)))),
         }
     }
     refusals.sort_by_key(|(position, _)| *position);
@@ -329,8 +327,9 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
         Ok(Match { rollup: self.rollup, generation, coverage, filters, segments, states })
     }
 
-    /// Refuses tables of a query without a time range if the other rows are selected by a computed time. Then the
-    /// warehouse computes the time of every row of the cube, which takes longer than to aggregate the rows.
+    /// Refuses the tables if a query has no time range, they lack some of its rows, and the time dimension is computed.
+    /// To find these rows, the warehouse would compute the time of every row of the cube, which takes longer than to
+    /// aggregate all rows.
     fn check_scan(&self, coverage: &Coverage<'p>) -> Checked<()> {
         let reads_all = coverage.has_remainder && self.stretch() == Stretch::default();
         let is_computed = |time: &RollupTime| {
@@ -396,19 +395,6 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
 
     fn names_of(&self, ids: &[DimensionId]) -> Vec<String> {
         if self.matcher.request.names_members() { ids.iter().map(|id| self.name_of(*id)).collect() } else { Vec::new() }
-    }
-
-    /// Returns a refusal because of dimensions that are not stored. Times are not recommended, because storing them
-    /// would make many groups.
-    fn lacks(&self, reason: MissReason, ids: &[DimensionId]) -> Refusal {
-        if !self.matcher.request.names_members() {
-            return reason.into();
-        }
-        let is_time = |id: &&DimensionId| self.model().dimension(**id).ty == DimensionType::Time;
-        let plain: Vec<DimensionId> = ids.iter().filter(|id| !is_time(id)).copied().collect();
-        let names = self.names_of(&plain);
-        let fix = (!names.is_empty()).then(|| format!("dimensions: [{}]", names.join(", ")));
-        Refusal { fix, ..Refusal::of(reason, self.names_of(ids)) }
     }
 
     fn name_of(&self, id: DimensionId) -> String {
@@ -500,16 +486,14 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                 (Some(time), Some(granularity)) => {
                     let step = time.step(self.model());
                     if granularity < step && !self.has(Flaw::FinerSteps) {
-                        let fix = Some(format!("granularity: {granularity}"));
-                        return Err(Refusal { fix, ..Refusal::of(MissReason::GranularityTooFine, name()) });
+                        return Err(Refusal::of(MissReason::GranularityTooFine, name()));
                     }
                     if !step.nests_in(granularity) && !self.has(Flaw::NestedWeeks) && !self.has(Flaw::FinerSteps) {
                         return Err(Refusal::of(MissReason::GranularityNotNested, name()));
                     }
                     let is_other = time.is_local(self.model()) && !is_same_zone(&time.zone, &plan.timezone);
                     if is_other && !self.has(Flaw::OtherZone) {
-                        let fix = plan.timezone.iana_name().map(|zone| format!("timezone: {zone}"));
-                        return Err(Refusal { fix, ..Refusal::of(MissReason::TimeZone, name()) });
+                        return Err(Refusal::of(MissReason::TimeZone, name()));
                     }
                 }
                 (None, _) => match self.dimension(self.cube.id, *id) {
@@ -521,7 +505,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                 },
             }
         }
-        if is_stored { Ok(()) } else { Err(self.lacks(MissReason::DimensionNotStored, &missing)) }
+        if is_stored { Ok(()) } else { Err(Refusal::of(MissReason::DimensionNotStored, self.names_of(&missing))) }
     }
 
     /// Returns the range of time to which the fact's filters restrict its rows.
@@ -569,7 +553,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                     });
                     let reason = if reads_time { MissReason::RawTime } else { MissReason::FilterNotStored };
                     if availability == Availability::Missing {
-                        return Err(self.lacks(reason, &self.unstored(filter)));
+                        return Err(Refusal::of(reason, self.names_of(&self.unstored(filter))));
                     }
                     availability.or_refuse(reason, || self.names_of(&self.unstored(filter)))?;
                 }
@@ -631,7 +615,8 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                 for filter in filters {
                     match self.predicate(filter) {
                         Availability::Missing => {
-                            return Err(self.lacks(MissReason::FilterNotStored, &self.unstored(filter)));
+                            let members = self.names_of(&self.unstored(filter));
+                            return Err(Refusal::of(MissReason::FilterNotStored, members));
                         }
                         other => other.or_refuse(MissReason::FilterNotStored, Vec::new)?,
                     }
@@ -691,8 +676,13 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                 let position = self.rollup.states.iter().position(any);
                 position.filter(|_| self.has(Flaw::OtherFilters)).map(|position| (position, false))
             };
+            let other = || {
+                let any = |state: &Aggregate| state.function == function && state.argument.is_some();
+                let position = self.rollup.states.iter().position(any);
+                position.filter(|_| self.has(Flaw::OtherArgument)).map(|position| (position, false))
+            };
             let rows = || (function == AggregateFunction::Count && self.has(Flaw::RowsForValues)).then_some((0, false));
-            own.or_else(plain).or_else(flawed).or_else(rows)
+            own.or_else(plain).or_else(flawed).or_else(other).or_else(rows)
         };
         let is_function =
             has_stored_filters && argument.is_some_and(|sql| self.snippet(self.cube.id, sql) == Availability::Stored);
@@ -785,7 +775,7 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
             };
             // A mask of a time may combine values differently from the stored buckets.
             let is_bucket = self.rollup.bucket_of(*id).is_some() && protection.mask_of(*id).is_some();
-            if !is_met || is_bucket {
+            if (!is_met || is_bucket) && !self.has(Flaw::AnyMask) {
                 return Err(Refusal::of(MissReason::Policy, self.named(|| self.name_of(*id))));
             }
         }

@@ -113,8 +113,8 @@ impl Names {
         }
     }
 
-    /// Adds the tables, files and queries of a call that can be read only with all of its arguments, such as a file and a
-    /// table in it.
+    /// Adds the tables, files and queries that a call reads, if all of its arguments together determine them. For
+    /// example, the arguments are a file and the name of a table in this file.
     fn texts(&mut self, reads: Reads, args: &[FunctionArg]) {
         let texts: Option<Vec<Vec<String>>> = texts(args).into_iter().collect();
         let texts = texts.unwrap_or_default().concat();

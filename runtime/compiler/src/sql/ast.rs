@@ -169,6 +169,8 @@ pub(crate) enum SqlExpr<'a> {
     /// A string that does not come from a caller, such as the name of a time zone.
     String(&'a str),
     Integer(i64),
+    /// A number that is printed as a literal. It contains no string of a caller.
+    Number(&'a Value),
     Fraction(Fraction),
     /// Null, with a type if the engine would infer a different type.
     Null(Option<LogicalType>),

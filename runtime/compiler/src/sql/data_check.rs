@@ -43,9 +43,9 @@ pub enum Claim {
     KeyIsUnique,
     /// No two rows of the target have the same values in the columns that it is joined on.
     TargetIsUnique { target: CubeId, relationship: Relationship },
-    /// Each row has at most one row of the target.
+    /// Each row joins at most one row of the target.
     FindsAtMostOne { target: CubeId, relationship: Relationship },
-    /// Each row has a row of the target.
+    /// Each row joins at least one row of the target.
     FindsOne { target: CubeId },
     /// Each row of the target belongs to at most one row of the cube.
     IsFoundOnce { target: CubeId, relationship: Relationship },
@@ -116,7 +116,7 @@ pub fn data_checks(model: &Model, profile: &DialectProfile) -> Vec<Result<DataCh
     checks
 }
 
-/// Returns the checks of the tests of dimensions, cube by cube, without those of aliases.
+/// Returns a check for each test of a dimension, cube by cube. Aliases are left out.
 pub fn dimension_tests(
     model: &Model,
     profile: &DialectProfile,

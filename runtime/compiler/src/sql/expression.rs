@@ -335,6 +335,9 @@ impl<'a> Expressions<'a> {
     }
 
     pub(super) fn argument(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Option<SqlExpr<'a>> {
+        if let ArgumentForm::Row(value) = &planned.shape {
+            return Some(self.row_value(fact, value));
+        }
         let mut value = self.snippet(fact, 0, planned.aggregate.argument.as_ref()?);
         if planned.aggregate.is_converted {
             value = value.cast(LogicalType::Text);

@@ -75,8 +75,8 @@ fn orders_by_unselected(select: &Select<'_>) -> bool {
     select.group_by > 0 && select.order.iter().any(|item| matches!(item.by, OrderBy::Expression(_)))
 }
 
-/// Moves the grouping into a derived table that has the aggregates of the order as columns. Spark resolves an aggregate
-/// that is not selected neither above a window nor above HAVING.
+/// Moves the grouping into a derived table that has the aggregates of the order as columns. If a select has a window or
+/// HAVING, Spark cannot order it by an aggregate that it does not select.
 fn group_below<'a>(mut select: Select<'a>) -> Select<'a> {
     let column = |index| Name::Numbered('v', index);
     let mut items = Vec::with_capacity(select.items.len());

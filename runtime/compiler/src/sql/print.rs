@@ -73,8 +73,8 @@ pub fn print_explain(
     printer.finish().map(Some)
 }
 
-/// The function that a dialect defines to declare that it evaluates a named query once only if the query has the
-/// keyword `MATERIALIZED`.
+/// The function by which a dialect requests the keyword `MATERIALIZED`. Without this keyword, its warehouse may
+/// evaluate a named query several times.
 const MATERIALIZED: (&str, usize) = ("materialized", 1);
 
 struct Printer<'p> {
@@ -472,6 +472,7 @@ impl Printer<'_> {
                 let profile = self.profile;
                 profile.quoting.write_text(&mut self.out, text);
             }
+            SqlExpr::Number(value) => literal::value(self.profile, value, &mut self.out),
             SqlExpr::Fraction(fraction) => self.text(&fraction.to_string()),
             SqlExpr::Integer(number) => {
                 if *number < 0 {
@@ -671,6 +672,7 @@ impl Printer<'_> {
                 }
             }
             SqlExpr::Integer(number) => *number >= 0,
+            SqlExpr::Number(value) => !is_negative(value),
             SqlExpr::Call { name, args } => self.profile.function(name, args.len(), None).is_some_and(|t| t.is_closed),
             SqlExpr::And(_)
             | SqlExpr::Or(_)
@@ -681,6 +683,15 @@ impl Printer<'_> {
             | SqlExpr::SumOver { .. } => false,
             _ => true,
         }
+    }
+}
+
+fn is_negative(number: &Value) -> bool {
+    match number {
+        Value::Integer(number) => *number < 0,
+        Value::Float(number) => number.is_sign_negative(),
+        Value::Decimal(digits) => digits.starts_with('-'),
+        _ => false,
     }
 }
 

@@ -85,6 +85,9 @@ impl<'q> Evaluator<'q> {
     pub(super) fn iterate(&self, iteration: &'q Iteration, environment: &Environment, place: Place) -> Result<Datum> {
         match iteration.function.operation {
             Operation::Iterate(aggregation) => {
+                if let Some(value) = self.computed_iterator(iteration, environment, place)? {
+                    return Ok(value);
+                }
                 let values = self.values_for_rows(iteration, environment)?;
                 fold(aggregation, values.iter().map(|(value, _)| value), place)
             }

@@ -85,12 +85,22 @@ pub(super) enum Allowed {
     Condition(Filter),
     /// The allowed combinations of values, sorted and without duplicates. They may depend on the current row.
     Rows(Vec<Vec<Datum>>),
+    /// The dates of one column from the first to the last one. They may depend on the current row.
+    Dates {
+        first: Datum,
+        last: Datum,
+    },
 }
 
 impl Restriction {
     /// Returns a filter of columns.
     pub(super) fn of_columns(columns: Vec<DimensionId>, allowed: Allowed) -> Self {
         Restriction { columns, rows_of: None, expansion: Vec::new(), allowed }
+    }
+
+    /// Returns whether the allowed values may depend on the current row, because they are a list or a range.
+    pub(super) fn lists_values(&self) -> bool {
+        !matches!(self.allowed, Allowed::Condition(_))
     }
 
     /// Returns whether the filter has one of the columns.
@@ -115,7 +125,8 @@ impl Restriction {
             _ if self.rows_of.is_some_and(|cube| self.columns.iter().any(|c| c.cube == cube && !is_removed(*c))) => {
                 Ok(Some(Rc::clone(self)))
             }
-            Allowed::Condition(_) => Err(Inseparable),
+            // A range of dates has one column, which is not separated.
+            Allowed::Condition(_) | Allowed::Dates { .. } => Err(Inseparable),
             Allowed::Rows(rows) => Ok(Some(Rc::new(self.projected(rows, &is_retained)))),
         }
     }
@@ -147,7 +158,7 @@ impl Restriction {
             (_, false, _) => Ok(None),
             (_, true, false) => Ok(Some(Rc::clone(self))),
             (Allowed::Rows(rows), true, true) => Ok(Some(Rc::new(self.projected(rows, &is_retained)))),
-            (Allowed::Condition(_), true, true) => Err(Inseparable),
+            (Allowed::Condition(_) | Allowed::Dates { .. }, true, true) => Err(Inseparable),
         }
     }
 }

@@ -21,18 +21,31 @@ use crate::bound::{Scalar, Table, TableKind};
 use crate::functions::Operation;
 use crate::place::Place;
 
+/// The dates of a function of time.
+#[derive(Debug, Default)]
+struct FoundDates {
+    dates: Vec<DateTime>,
+    /// True if they are all dates of their column from the first to the last one.
+    is_period: bool,
+}
+
 /// The largest number of days from the start of a year to one of its days.
 const LONGEST_YEAR: i32 = 367;
 
 impl<'q> Evaluator<'q> {
     pub(super) fn dates(&self, table: &'q Table, environment: &Environment) -> Result<Rc<Rows>> {
+        self.dates_found(table, environment).map(|found| rows_of(table, found.dates))
+    }
+
+    fn dates_found(&self, table: &'q Table, environment: &Environment) -> Result<FoundDates> {
         let TableKind::Dates { function, column, dates, arguments, words } = &table.kind else {
             return Err(not_supported("a table of dates", table.place));
         };
         let place = table.place;
         if function.operation == Operation::DatesBetween {
             let dates = self.dates_between(*column, arguments, environment, place)?;
-            return Ok(rows_of(table, dates));
+            let is_period = !dates.is_empty();
+            return Ok(FoundDates { dates, is_period });
         }
         let argument = |at: usize| match arguments.get(at) {
             Some(Some(scalar)) => self.scalar(scalar, environment),
@@ -47,9 +60,7 @@ impl<'q> Evaluator<'q> {
             _ => Span::new(),
         };
         let current = match dates {
-            Some(table) => self.table(table, environment, &Need::All).map(|rows| {
-                rows.rows.iter().filter_map(|row| row[0].moment().filter(|_| !row[0].is_blank())).collect()
-            }),
+            Some(table) => self.table(table, environment, &Need::All).map(|rows| moments_of(&rows)),
             // A column of dates stands for CALCULATETABLE(DISTINCT(column)), which turns the current rows into filters.
             None => {
                 let inner = self.transitioned(environment, place)?;
@@ -60,7 +71,7 @@ impl<'q> Evaluator<'q> {
         {
             // The filters bound the dates, so that only a part of the column is read.
             let current: Vec<DateTime> = current?;
-            let Some((from, to)) = reach(function.operation, moved, &current) else { return Ok(empty(table)) };
+            let Some((from, to)) = reach(function.operation, moved, &current) else { return Ok(FoundDates::default()) };
             let filters = self.range(*column, Some(from), Some(to), place)?;
             (self.moments(*column, &FilterContext::new(self.filter_list(filters)), place)?, current)
         } else {
@@ -71,26 +82,29 @@ impl<'q> Evaluator<'q> {
             Operation::DatesYtd => {
                 let end = to_text(&argument(0)?, place)?;
                 let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
-                let Some(last) = current.iter().max() else { return Ok(empty(table)) };
+                let Some(last) = current.iter().max() else { return Ok(FoundDates::default()) };
                 let start = start_of_year(last.date(), year_end);
-                all.into_iter().filter(|date| date.date() >= start && date <= last).collect()
+                all.iter().copied().filter(|date| date.date() >= start && date <= last).collect()
             }
             Operation::PreviousYear => {
                 let end = to_text(&argument(0)?, place)?;
                 let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
-                let Some(first) = current.iter().min() else { return Ok(empty(table)) };
+                let Some(first) = current.iter().min() else { return Ok(FoundDates::default()) };
                 let this_year = start_of_year(first.date(), year_end);
                 let before = this_year.yesterday().map(|last| start_of_year(last, year_end)).unwrap_or(this_year);
-                all.into_iter().filter(|date| (before..this_year).contains(&date.date())).collect()
+                all.iter().copied().filter(|date| (before..this_year).contains(&date.date())).collect()
             }
             Operation::SamePeriodLastYear | Operation::DateAdd => shifted(&all, &current, moved),
             _ => return Err(not_supported(function.name, place)),
         };
-        Ok(rows_of(table, found))
+        let is_period = found.iter().min().zip(found.iter().max()).is_some_and(|(first, last)| {
+            all.iter().filter(|date| (first..=last).contains(date)).count() == found.len()
+        });
+        Ok(FoundDates { dates: found, is_period })
     }
 
-    /// Converts a table of dates that is the same for all rows to a condition, so that queries under it have its bounds on
-    /// time. Returns `None` if the dates may depend on the current row.
+    /// Converts a table of dates to a filter. If the dates are the same for all rows, it is a condition, so that queries
+    /// under it have its bounds on time. Returns `None` if the dates of the caller are masked.
     pub(super) fn condition_of_dates(
         &self,
         table: &'q Table,
@@ -107,13 +121,75 @@ impl<'q> Evaluator<'q> {
                 return Ok(Some((**range).clone()));
             }
         }
-        if environment.has_rows() || !environment.context.pins.is_empty() {
+        if let Some((first, last)) = self.period(table, environment)? {
+            return self.restriction_to(column, first, last, environment, place).map(Some);
+        }
+        let FoundDates { dates, is_period } = self.dates_found(table, environment)?;
+        if let (true, Some(first), Some(last)) = (is_period, dates.iter().min(), dates.iter().max()) {
+            return self.restriction_to(column, *first, *last, environment, place).map(Some);
+        }
+        let dates = distinct(dates.into_iter().map(|date| vec![Datum::of_moment(date)]).collect());
+        let allowed = match depends_on_row(environment) {
+            true => Allowed::Rows(dates),
+            false => Allowed::Condition(self.one_of(&[column], &dates, place)?),
+        };
+        Ok(Some(Restriction::of_columns(vec![column], allowed)))
+    }
+
+    /// Returns the first and the last date of a function whose dates are all dates of the column in a period: DATESYTD or
+    /// PREVIOUSYEAR. The last date is before the first one if there are no dates. Returns `None` for other functions.
+    fn period(&self, table: &'q Table, environment: &Environment) -> Result<Option<(DateTime, DateTime)>> {
+        let TableKind::Dates { function, column, dates, arguments, .. } = &table.kind else { return Ok(None) };
+        let (operation, place) = (function.operation, table.place);
+        if !matches!(operation, Operation::DatesYtd | Operation::PreviousYear) {
             return Ok(None);
         }
-        let rows = self.dates(table, environment)?;
-        let dates = distinct(rows.rows.iter().map(|row| row.to_vec()).collect());
-        let filter = self.one_of(&[column], &dates, place)?;
-        Ok(Some(Restriction::of_columns(vec![column], Allowed::Condition(filter))))
+        let end = match arguments.first() {
+            Some(Some(scalar)) => self.text(scalar, environment)?,
+            _ => String::new(),
+        };
+        let year_end = if end.is_empty() { (12, 31) } else { year_end(&end, place)? };
+        let current = match dates {
+            Some(table) => {
+                let rows = self.table(table, environment, &Need::All)?;
+                moments_of(&rows)
+            }
+            None => self.moments(*column, &self.transitioned(environment, place)?.context, place)?,
+        };
+        let midnight = |date: Date| date.to_datetime(Time::midnight());
+        let period = match operation {
+            Operation::DatesYtd => {
+                current.iter().max().map(|last| (midnight(start_of_year(last.date(), year_end)), *last))
+            }
+            _ => current.iter().min().map(|first| {
+                let this_year = start_of_year(first.date(), year_end);
+                let before = this_year.yesterday().map(|last| start_of_year(last, year_end)).unwrap_or(this_year);
+                // Times have microseconds.
+                (midnight(before), midnight(this_year).saturating_sub(1.microsecond()))
+            }),
+        };
+        Ok(Some(period.unwrap_or((DateTime::MAX, DateTime::MIN))))
+    }
+
+    /// Returns the filter that a column has a date from the first to the last one. If the ends may depend on the current
+    /// row, the filter is a range, so that no query of its own is needed for each row.
+    fn restriction_to(
+        &self,
+        column: DimensionId,
+        first: DateTime,
+        last: DateTime,
+        environment: &Environment,
+        place: Place,
+    ) -> Result<Restriction> {
+        let allowed = match (first > last, depends_on_row(environment)) {
+            (true, _) => Allowed::Rows(Vec::new()),
+            (false, true) => Allowed::Dates { first: Datum::of_moment(first), last: Datum::of_moment(last) },
+            (false, false) => {
+                let bound = |operator, moment| self.test(column, operator, vec![Datum::of_moment(moment)], place);
+                Allowed::Condition(Filter::And(vec![bound(Operator::Gte, first)?, bound(Operator::Lte, last)?]))
+            }
+        };
+        Ok(Restriction::of_columns(vec![column], allowed))
     }
 
     /// Returns the ends of a range of DATESBETWEEN.
@@ -214,8 +290,14 @@ fn reach(function: Operation, moved: Span, current: &[DateTime]) -> Option<(Date
     Some((from.to_datetime(Time::midnight()), to.to_datetime(Time::midnight())))
 }
 
-fn empty(table: &Table) -> Rc<Rows> {
-    rows_of(table, Vec::new())
+/// Returns whether filters may differ from row to row.
+fn depends_on_row(environment: &Environment) -> bool {
+    environment.has_rows() || !environment.context.pins.is_empty()
+}
+
+/// Returns the dates of a table with one column, without BLANK.
+fn moments_of(rows: &Rows) -> Vec<DateTime> {
+    rows.rows.iter().filter_map(|row| row[0].moment().filter(|_| !row[0].is_blank())).collect()
 }
 
 fn rows_of(table: &Table, dates: Vec<DateTime>) -> Rc<Rows> {

@@ -75,6 +75,7 @@ impl<'q> Evaluator<'q> {
 fn allows_blank(allowed: &Allowed) -> bool {
     match allowed {
         Allowed::Rows(rows) => rows.iter().any(|row| row.iter().all(Datum::is_blank)),
+        Allowed::Dates { .. } => false,
         Allowed::Condition(condition) => holds_for_null(condition),
     }
 }

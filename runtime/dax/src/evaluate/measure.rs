@@ -12,6 +12,7 @@ use super::aggregate::{fold, fold_counted};
 use super::context::{Allowed, FilterContext, Pin};
 use super::environment::Environment;
 use super::source::Item;
+use super::timeline::DateRange;
 use super::{Datum, Evaluator, Result, not_supported};
 use crate::bound::{MeasureCall, MeasureSource};
 use crate::functions::Aggregation;
@@ -47,30 +48,39 @@ impl<'q> Evaluator<'q> {
         if let Some(what) = aggregates.along_time {
             return Err(not_supported(&format!("{what} in an expression"), place));
         }
-        let facts = aggregates.facts;
-        let context = self.along_relationships(context, &facts, place)?;
-        let context = &*context;
-        let pins = self.pins_of(&facts, context, place)?;
-        let folded = match self.additive(source) {
-            Some(aggregation) => self.folded(source, aggregation, &facts, context, &pins, place)?,
-            None => None,
-        };
-        let value = match folded {
-            Some(value) => value,
-            None => {
-                let (keys, values) = split(&pins);
-                let index = self.index(Item::Measure(source), keys, &facts, &context.filters, place)?;
-                index.rows_of(&values).first().map_or(Datum::Blank, |row| row[0].clone())
-            }
-        };
+        let item = Item::Measure(source);
+        let value = self.item_value(&item, &aggregates.facts, context, place)?;
         // A count of no rows is BLANK in DAX, and 0 in a semantic query.
         let is_empty_count = value == Datum::Integer(0) && counts(self.model, source);
         Ok(if is_empty_count { Datum::Blank } else { value })
     }
 
+    /// Returns the value of a query for `item`, which has one value for each group.
+    pub(super) fn item_value(
+        &self,
+        item: &Item,
+        facts: &[CubeId],
+        context: &FilterContext,
+        place: Place,
+    ) -> Result<Datum> {
+        let context = self.along_relationships(context, facts, place)?;
+        let context = &*context;
+        let pins = self.pins_of(facts, context, place)?;
+        let folded = match self.combination(item) {
+            Some(aggregation) => self.folded(item, aggregation, facts, context, &pins, place)?,
+            None => None,
+        };
+        if let Some(value) = folded {
+            return Ok(value);
+        }
+        let (keys, values) = split(&pins);
+        let index = self.index(item.clone(), keys, facts, &context.filters, place)?;
+        Ok(index.rows_of(&values).first().map_or(Datum::Blank, |row| row[0].clone()))
+    }
+
     /// Returns the aggregation by which the values of a measure for parts of the rows are combined into its value for
     /// all rows. Returns `None` if the measure is not additive.
-    fn additive(&self, source: MeasureSource) -> Option<Aggregation> {
+    pub(super) fn additive(&self, source: MeasureSource) -> Option<Aggregation> {
         let MeasureSource::Model(id) = source else { return None };
         let MeasureKind::Aggregate(aggregate) = &self.model.measure(id).kind else { return None };
         match aggregate.function {
@@ -81,11 +91,11 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Fetches a measure grouped by the columns of a filter that lists values, and combines the values of the allowed
+    /// Fetches the values of a query grouped by the columns of a filter that lists values, and combines the values of the allowed
     /// groups. Returns `None` if the context has no such filter.
     fn folded(
         &self,
-        source: MeasureSource,
+        item: &Item,
         aggregation: Aggregation,
         facts: &[CubeId],
         context: &FilterContext,
@@ -93,17 +103,24 @@ impl<'q> Evaluator<'q> {
         place: Place,
     ) -> Result<Option<Datum>> {
         let is_applied = |column: &DimensionId| facts.iter().all(|fact| applies(self.model, *column, *fact));
-        let is_list = |filter: &super::context::Restriction| {
-            matches!(filter.allowed, Allowed::Rows(_)) && filter.columns.iter().all(is_applied)
-        };
+        let is_list =
+            |filter: &super::context::Restriction| filter.lists_values() && filter.columns.iter().all(is_applied);
         let Some(at) = context.filters.filters.iter().position(|filter| is_list(filter)) else { return Ok(None) };
         let mut others = context.filters.filters.clone();
         let list = others.remove(at);
-        let Allowed::Rows(rows) = &list.allowed else { return Ok(None) };
         let others = self.filter_list(others);
         let (mut keys, values) = split(pins);
+        let rows = match &list.allowed {
+            Allowed::Rows(rows) => rows,
+            Allowed::Dates { first, last } => {
+                let range = DateRange { column: list.columns[0], first, last };
+                let value = self.value_in_range(item, aggregation, &range, (keys, &values), (facts, &others), place)?;
+                return Ok(Some(value));
+            }
+            Allowed::Condition(_) => return Ok(None),
+        };
         keys.extend(&list.columns);
-        let index = self.index(Item::Measure(source), keys, facts, &others, place)?;
+        let index = self.index(item.clone(), keys, facts, &others, place)?;
         let mut found = Vec::with_capacity(rows.len());
         for row in rows {
             let key = [&values[..], row].concat();
@@ -181,14 +198,23 @@ impl<'q> Evaluator<'q> {
 
     /// Returns whether rows of other tables lack a partner in a table, and the filters allow the table's blank row.
     pub(super) fn has_unmatched(&self, table: CubeId, context: &FilterContext, place: Place) -> Result<bool> {
-        let leads_here = |from: CubeId| from != table && self.model.join_paths(from).is_to_one(table);
-        let can_miss = |from: &CubeId| leads_here(*from) && self.can_miss(*from, table);
-        let facts: Vec<CubeId> = self.model.cubes.iter().map(|cube| cube.id).filter(can_miss).collect();
+        let facts = self.tables_that_can_miss(table);
         let mut is_unmatched = false;
         for found in super::collected(facts.into_iter().map(|from| self.lacks_partners(from, table, context, place)))? {
             is_unmatched |= found;
         }
         Ok(is_unmatched)
+    }
+
+    /// Returns whether rows of other tables may lack a partner in a table.
+    pub(super) fn can_lack_partners(&self, table: CubeId) -> bool {
+        !self.tables_that_can_miss(table).is_empty()
+    }
+
+    fn tables_that_can_miss(&self, table: CubeId) -> Vec<CubeId> {
+        let leads_here = |from: CubeId| from != table && self.model.join_paths(from).is_to_one(table);
+        let can_miss = |from: &CubeId| leads_here(*from) && self.can_miss(*from, table);
+        self.model.cubes.iter().map(|cube| cube.id).filter(can_miss).collect()
     }
 
     fn can_miss(&self, from: CubeId, table: CubeId) -> bool {
@@ -227,6 +253,9 @@ impl<'q> Evaluator<'q> {
     ) -> Result<Datum> {
         if let Some(measure) = self.matching_measure(aggregation, column) {
             return self.model_measure(measure, context, place);
+        }
+        if let Some(value) = self.computed_aggregate(aggregation, column, context, place)? {
+            return Ok(value);
         }
         let rows = match aggregation {
             Aggregation::Min | Aggregation::Max | Aggregation::DistinctCount | Aggregation::DistinctCountNoBlank => {

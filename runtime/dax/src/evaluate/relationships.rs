@@ -121,7 +121,7 @@ impl<'q> Evaluator<'q> {
         let columns = filter.columns.iter().map(|column| self.column_of_alias(*column, relationship, place));
         let columns = columns.collect::<Result<Vec<DimensionId>>>()?;
         let allowed = match &filter.allowed {
-            Allowed::Rows(rows) => Allowed::Rows(rows.clone()),
+            allowed @ (Allowed::Rows(_) | Allowed::Dates { .. }) => allowed.clone(),
             Allowed::Condition(condition) => {
                 let mut condition = condition.clone();
                 for (old, new) in filter.columns.iter().zip(&columns) {

@@ -252,6 +252,9 @@ impl<'q> Evaluator<'q> {
         {
             return self.model_measure(measure, &inner.context, table.place);
         }
+        if let Some(value) = self.computed_count(table, environment)? {
+            return Ok(value);
+        }
         let rows = self.table(table, environment, &Need::Only(Scan::default()))?;
         Ok(count(rows.rows.len()))
     }

@@ -37,11 +37,28 @@ pub(super) enum Item {
         column: DimensionId,
         measure: MeasureSource,
     },
+    /// Each date of a column, with the measure or the computed value of the rows that have this date.
+    Each {
+        column: DimensionId,
+        of: Box<Item>,
+    },
+    /// An aggregate of a value that the warehouse computes for each row, by its number.
+    Computed(usize),
     /// The rows of `from` that have no partner in `table`.
     Unmatched {
         from: CubeId,
         table: CubeId,
     },
+}
+
+impl Item {
+    /// Returns the item whose values are fetched for each value of a column.
+    pub(super) fn value(&self) -> &Item {
+        match self {
+            Item::Each { of, .. } => of.value(),
+            other => other,
+        }
+    }
 }
 
 impl<'q> Evaluator<'q> {
@@ -86,12 +103,17 @@ impl<'q> Evaluator<'q> {
     /// Warns of filters that have no effect on a measure, or on an aggregate of a column.
     fn warn_ineffective(&self, item: &Item, facts: &[CubeId], filters: &FilterList, place: Place) -> Result<()> {
         let of = match item {
+            Item::Measured { column, .. } => column_text(self.model, *column).to_string(),
+            Item::Each { of, .. } => return self.warn_ineffective(of, facts, filters, place),
             Item::Measure(MeasureSource::Model(id)) => {
                 let (table, name) = (&self.model.cube(id.cube).name, &self.model.measure(*id).name);
                 format!("{}{}", TableName(table), Bracketed(name))
             }
             Item::Measure(MeasureSource::Metric(id)) => Bracketed(&self.model.metric(*id).name).to_string(),
-            Item::Measured { column, .. } => column_text(self.model, *column).to_string(),
+            Item::Computed(number) => match self.column_of(*number) {
+                Some(column) => column_text(self.model, column).to_string(),
+                None => return Ok(()),
+            },
             _ => return Ok(()),
         };
         for restriction in &filters.filters {
@@ -134,14 +156,16 @@ impl<'q> Evaluator<'q> {
         }
         let (query, layout) = self.semantic_query(&key.0, &key.1, facts, filters, place)?;
         self.warn_ineffective(&key.0, facts, filters, place)?;
-        let Some(rows) = self.data.rows(&query) else {
-            let mut missing = self.missing.borrow_mut();
-            if !missing.contains(&query) {
-                missing.push(query);
-            }
-            return Err(Halt::Missing);
+        let index = match self.data.rows(&query) {
+            Some(rows) => Index::new(rows, &layout, key.1.len()),
+            None => match self.combined_rows(&key.0, &query, place)? {
+                Some(rows) => Index::new(&rows, &layout, key.1.len()),
+                None => {
+                    self.request(&key.0, facts, query);
+                    return Err(Halt::Missing);
+                }
+            },
         };
-        let index = Index::new(rows, &layout, key.1.len());
         self.indexes.borrow_mut().insert(key, Rc::clone(&index));
         Ok(index)
     }
@@ -157,8 +181,8 @@ impl<'q> Evaluator<'q> {
     ) -> Result<(SemanticQuery, Vec<usize>)> {
         let own: Vec<DimensionId> = match item {
             Item::Rows(_, columns) | Item::Distinct(_, columns) => columns.clone(),
-            Item::Measure(_) => Vec::new(),
-            Item::Measured { column, .. } => vec![*column],
+            Item::Measure(_) | Item::Computed(_) => Vec::new(),
+            Item::Measured { column, .. } | Item::Each { column, .. } => vec![*column],
             Item::Unmatched { table, .. } => vec![self.shown_column(*table, place)?],
         };
         let mut dimensions: Vec<DimensionId> = Vec::new();
@@ -170,15 +194,20 @@ impl<'q> Evaluator<'q> {
         let position = |column: &DimensionId| dimensions.iter().position(|other| other == column).unwrap_or_default();
         let mut layout: Vec<usize> = keys.iter().chain(&own).map(position).collect();
         let mut query = SemanticQuery { skip_total: true, ..SemanticQuery::default() };
-        match item {
+        match item.value() {
             Item::Measure(source) | Item::Measured { measure: source, .. } => {
                 layout.push(dimensions.len());
                 query.values = vec![value_ref(self.model, *source).ok_or_else(|| name_with_dot(place))?];
+            }
+            Item::Computed(number) => {
+                layout.push(dimensions.len());
+                query.computed = vec![(*self.row_aggregates.borrow()[*number]).clone()];
             }
             Item::Rows(cube, _) | Item::Distinct(cube, _) | Item::Unmatched { from: cube, .. } => {
                 query.cube = Some(Arc::clone(&self.model.cube(*cube).name));
                 query.ungrouped = matches!(item, Item::Rows(..));
             }
+            Item::Each { .. } => {}
         }
         let references = dimensions.iter().map(|column| column_ref(self.model, *column)).collect::<Option<Vec<_>>>();
         query.dimensions = references.ok_or_else(|| name_with_dot(place))?;
@@ -239,6 +268,11 @@ impl<'q> Evaluator<'q> {
         match &restriction.allowed {
             Allowed::Condition(filter) => Ok(filter.clone()),
             Allowed::Rows(rows) => self.one_of(&restriction.columns, rows, place),
+            Allowed::Dates { first, last } => {
+                let bound =
+                    |operator, date: &Datum| self.test(restriction.columns[0], operator, vec![date.clone()], place);
+                Ok(Filter::And(vec![bound(Operator::Gte, first)?, bound(Operator::Lte, last)?]))
+            }
         }
     }
 

@@ -44,7 +44,7 @@ impl<'q> Evaluator<'q> {
         base: &Environment,
         place: Place,
     ) -> Result<Vec<Rc<[Datum]>>> {
-        let combinations = self.combinations(set, &base.context, place)?;
+        let combinations = self.combinations(set, values, &base.context, place)?;
         let rows = combinations.into_iter().map(|combination| {
             let inner = base.with_context(pinned(&base.context, set, &combination));
             let found = collected(values.iter().map(|value| self.scalar(&value.expression, &inner)))?;
@@ -59,7 +59,15 @@ impl<'q> Evaluator<'q> {
 
     /// Returns the combinations of group columns. Columns of one table are combined as they exist in its rows; columns
     /// of different tables are combined in every way.
-    fn combinations(&self, set: &[DimensionId], context: &FilterContext, place: Place) -> Result<Vec<Vec<Datum>>> {
+    /// The BLANK row of a table is a group if rows lack a partner, and also if all values are BLANK in a group without
+    /// rows.
+    fn combinations(
+        &self,
+        set: &[DimensionId],
+        values: &[NamedScalar],
+        context: &FilterContext,
+        place: Place,
+    ) -> Result<Vec<Vec<Datum>>> {
         let mut cubes = Vec::new();
         set.iter().for_each(|column| {
             if !cubes.contains(&column.cube) {
@@ -67,7 +75,16 @@ impl<'q> Evaluator<'q> {
             }
         });
         let columns_of = |cube| -> Vec<DimensionId> { set.iter().copied().filter(|id| id.cube == cube).collect() };
-        let tables = collected(cubes.iter().map(|cube| self.values_of(&columns_of(*cube), true, context, place)))?;
+        let drops_blank = cubes.iter().all(|cube| self.are_blank_without_rows(values, *cube));
+        let tables = collected(cubes.iter().map(|cube| {
+            let columns = columns_of(*cube);
+            let mut rows = self.values_of(&columns, !drops_blank, context, place)?;
+            let blank = vec![Datum::Blank; columns.len()];
+            if drops_blank && self.can_lack_partners(*cube) && !rows.contains(&blank) {
+                rows.push(blank);
+            }
+            Ok(rows)
+        }))?;
         let count = tables.iter().fold(1_usize, |count, rows| count.saturating_mul(rows.len()));
         self.limited(count, place)?;
         let mut all: Vec<Vec<Datum>> = vec![Vec::new()];

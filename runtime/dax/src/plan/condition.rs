@@ -27,6 +27,8 @@ pub(super) struct Row<'r> {
     pub context: u32,
     /// The source of each column, or `None` for a column that no filter can name.
     pub columns: &'r [Option<Source>],
+    /// True if conditions may read columns of tables that the row reaches on the one side.
+    pub has_related: bool,
 }
 
 /// The members that a filter compares.
@@ -76,7 +78,7 @@ impl Planner<'_> {
                     false => condition(&member, Test::NotSet, Vec::new()),
                 })
             }
-            ScalarKind::Column { .. } if scalar.ty == Type::Boolean => {
+            ScalarKind::Column { .. } | ScalarKind::Related { .. } if scalar.ty == Type::Boolean => {
                 let member = self.member(scalar, row, used)?;
                 Ok(condition(&member, Test::Equals, vec![Value::Boolean(true)]))
             }
@@ -85,10 +87,15 @@ impl Planner<'_> {
     }
 
     fn member(&self, scalar: &Scalar, row: &Row<'_>, used: &mut Compared) -> Result<Member, Problem> {
-        let ScalarKind::Column { context, column } = scalar.kind else {
-            return Err(not_supported("a comparison of an expression", scalar.place));
+        let source = match scalar.kind {
+            ScalarKind::Column { context, column } => {
+                row.columns.get(column as usize).copied().flatten().filter(|_| context == row.context)
+            }
+            ScalarKind::Related { context, column } if row.has_related && context == row.context => {
+                Some(Source::Group(column))
+            }
+            _ => return Err(not_supported("a comparison of an expression", scalar.place)),
         };
-        let source = row.columns.get(column as usize).copied().flatten().filter(|_| context == row.context);
         let is_count = matches!(source, Some(Source::Value(source)) if counts(self.model, source));
         let name = match source {
             Some(Source::Group(id)) => {
@@ -151,6 +158,18 @@ impl Planner<'_> {
             return Err(not_supported("IN of a count", table.place));
         }
         self.one_of(&members, rows, table.place)
+    }
+
+    /// Returns the condition that a column strictly equals a constant.
+    pub(super) fn has_value(
+        &self,
+        column: &Scalar,
+        constant: &Scalar,
+        row: &Row<'_>,
+        used: &mut Compared,
+    ) -> Result<Filter, Problem> {
+        let member = self.member(column, row, used)?;
+        self.one_of(&[member], &[vec![constant.clone()]], constant.place)
     }
 
     fn one_of(&self, members: &[Member], rows: &[Vec<Scalar>], place: Place) -> Result<Filter, Problem> {

@@ -430,7 +430,7 @@ impl Planner<'_> {
         place: Place,
     ) -> Result<PlannedFilter, Problem> {
         let mut used = Compared::default();
-        let filter = self.condition(condition, &Row { context, columns }, &mut used)?;
+        let filter = self.condition(condition, &Row { context, columns, has_related: false }, &mut used)?;
         Ok(PlannedFilter { filter, columns: used.columns, place })
     }
 
@@ -499,7 +499,7 @@ impl Planner<'_> {
         }
         let columns: Vec<Option<Source>> = shape.columns.iter().map(|column| Some(column.source)).collect();
         let mut used = Compared::default();
-        let filter = self.condition(condition, &Row { context, columns: &columns }, &mut used)?;
+        let filter = self.condition(condition, &Row { context, columns: &columns, has_related: false }, &mut used)?;
         if used.has_value {
             shape.group_filters.push(filter);
         } else {

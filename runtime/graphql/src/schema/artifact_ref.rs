@@ -18,7 +18,7 @@ pub(crate) enum ArtifactType {
 }
 
 impl ArtifactType {
-    /// Returns the type with a name of REST.
+    /// Returns the type by its name in the REST interface.
     ///
     /// # Errors
     /// No type has this name.

@@ -35,7 +35,7 @@ pub(crate) struct QuestionReading {
     alternatives: Vec<QuestionAlternative>,
     /// The clarifications; empty if there is a query.
     clarifications: Vec<QuestionClarification>,
-    /// The language model that returned the query or the clarification; null: the grammar did.
+    /// The language model that returned the query or the clarification; null if the grammar did.
     model: Option<String>,
     /// Reasons why the language model did not read the question.
     warnings: Vec<String>,

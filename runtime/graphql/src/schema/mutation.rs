@@ -27,7 +27,7 @@ pub(crate) struct Mutation(Changes, CreateJobField);
 pub(crate) struct CacheInvalidation {
     /// All cubes if it is null.
     cubes: Option<Vec<String>>,
-    /// The tenant of the caller, whose results alone are concerned; null without tenants.
+    /// The tenant of the caller. Results of other tenants are unchanged. Null without tenants.
     tenant: Option<String>,
 }
 

@@ -139,7 +139,8 @@ impl Reads {
     async fn search(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Words to find in names, titles, synonyms, tags, descriptions and values.")] query: String,
+        #[graphql(desc = "Words to find in names, titles, synonyms, tags, owners, units, descriptions and values.")]
+        query: String,
         #[graphql(desc = "Only results of these types.")] types: Option<Vec<SearchType>>,
         #[graphql(desc = "Only this cube, its members and their values, and metrics that are computed from it.")]
         cube: Option<String>,
@@ -155,14 +156,21 @@ impl Reads {
 
     /// Suggestions for what a user types, best first.
     #[graphql(visible = "has_search")]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the field")]
     async fn autocomplete(
         &self,
         context: &Context<'_>,
         #[graphql(desc = "The text so far; the last word may be incomplete.")] query: String,
         #[graphql(desc = "Only members that a query of this cube can use.")] cube: Option<String>,
+        #[graphql(desc = "Only suggestions of these types.")] types: Option<Vec<SearchType>>,
+        #[graphql(desc = "Only artifacts with all of these tags.")] tags: Option<Vec<String>>,
+        #[graphql(desc = "Only artifacts with this state of certification.")] certification_status: Option<
+            CertificationStatus,
+        >,
         #[graphql(desc = "The maximum number of suggestions, 1 to 100. Default: 10.")] limit: Option<i64>,
     ) -> Result<Vec<SearchResult>> {
-        Ok(search::suggestions(context, query, cube, limit).await?)
+        let filter = SearchFilter { types, cube, tags, status: certification_status };
+        Ok(search::suggestions(context, query, filter, limit).await?)
     }
 
     /// Reads a question in words as a query.

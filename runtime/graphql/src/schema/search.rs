@@ -39,10 +39,10 @@ pub(crate) struct SearchResult {
     owners: Vec<String>,
 }
 
-/// A name, tag, description or value that matches.
+/// A name, tag, owner, unit, description or value that matches.
 #[derive(SimpleObject)]
 pub(crate) struct SearchMatch {
-    /// `name`, `title`, `synonym`, `tag`, `description` or `value`.
+    /// `name`, `title`, `synonym`, `tag`, `owner`, `unit`, `description` or `value`.
     field: String,
     text: String,
     /// The parts that match: the start and the exclusive end of each, in Unicode code points from 0.
@@ -86,10 +86,17 @@ pub(crate) async fn search(
 pub(crate) async fn suggestions(
     context: &Context<'_>,
     text: String,
-    cube: Option<String>,
+    filter: SearchFilter,
     limit: Option<i64>,
 ) -> Result<Vec<SearchResult>, Failure> {
-    let request = SuggestionRequest { text, cube, limit: checked(limit, DEFAULT_SUGGESTIONS)? };
+    let request = SuggestionRequest {
+        text,
+        cube: filter.cube,
+        types: filter.types.unwrap_or_default().into_iter().map(HitType::from).collect(),
+        tags: filter.tags.unwrap_or_default(),
+        status: filter.status.map(Into::into),
+        limit: checked(limit, DEFAULT_SUGGESTIONS)?,
+    };
     let found = service(context)?.suggest(&request, &state(context).parts.context.request).await;
     results(context, found)
 }

@@ -69,8 +69,8 @@ impl States {
         Ok(changes(job_states(parts, id)))
     }
 
-    /// Alerts of measures that the caller sees as the monitors' owners do: the newest 1,000 open ones at once, oldest
-    /// first, and then each of these and of the newest 1,000 alerts that is triggered or changes.
+    /// Alerts of measures that the caller sees as the monitors' owners do. First the newest 1,000 open alerts, oldest
+    /// first. Then each of these alerts, and of the newest 1,000 alerts, whenever it is triggered or changes.
     #[graphql(visible = "has_monitors")]
     async fn alerts(
         &self,

@@ -11,9 +11,10 @@ use super::{ResultShape, ShapeField};
 use crate::limits::Exceeded;
 use crate::settings::Limits;
 
-/// The assumed number of rows of a query without `limit`.
+/// The assumed number of rows if a query has no `limit`.
 const DEFAULT_ROWS: u64 = 1_000;
-/// The fields that run a query in the warehouse. Each has its object, its name, and its number of rows without `limit`.
+/// The fields that run a query in the warehouse: the object and the name of each, and the assumed number of rows if it
+/// has no `limit`.
 const QUERIES: &[(&str, &str, u64)] = &[
     ("Query", "query", DEFAULT_ROWS),
     ("Query", "explain", DEFAULT_ROWS),

@@ -161,8 +161,8 @@ impl ProjectScope {
         }
     }
 
-    /// Returns the dimension of an entity. Without `links`, the entity is that of the cube `own`, or of a cube whose rows
-    /// it identifies; otherwise, it is that of a cube whose rows the last of the `links` identifies.
+    /// Returns the dimension of an entity. Without `links`, looks in the cube `own`, and then in the cubes whose
+    /// primary key is the entity. Otherwise, looks in the cubes whose primary key is the last of the `links`.
     pub(super) fn entity(&self, own: &CubeNames, links: &[&str], name: &str) -> Option<Reference> {
         let of = |cube: &CubeNames| {
             let member = cube.entities.get(name)?;

@@ -199,7 +199,7 @@ impl<'a, 'k> Analysis<'a, 'k> {
         })
     }
 
-    /// Returns whether an alias of the SELECT list wins over a column with its name.
+    /// Returns whether an alias of the SELECT list wins over a column with the same name.
     fn prefers_aliases(&self, clause: Clause) -> bool {
         match clause {
             Clause::Order => true,

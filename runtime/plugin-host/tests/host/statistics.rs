@@ -159,7 +159,9 @@ async fn rejection_by_a_detector_names_the_component() {
     let empty = || Arc::new(batch(&[&[1.0]]));
     let params = DetectorParams { seasonality: Some(1), training_size: 1, ..DetectorParams::default() };
     let refused = detectors.detect(&facts(), "seasonal", Vec::new(), empty(), empty(), &params).await.unwrap_err();
-    assert!(refused.to_string().contains("component `detector-standard` refused `detect`"), "{refused}");
+    let DetectorError::Fault { fault: ComponentFault { component, fault }, .. } = refused else { panic!("{refused}") };
+    assert_eq!(&*component, "detector-standard");
+    assert!(matches!(fault, PluginFault::Declined { call: "detect", .. }), "{fault}");
     let refused = detectors.detect(&facts(), "magic", Vec::new(), empty(), empty(), &params).await.unwrap_err();
     let DetectorError::Unknown { known, .. } = refused else { panic!("{refused}") };
     assert_eq!(known.len(), 4);

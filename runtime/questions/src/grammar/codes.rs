@@ -57,7 +57,8 @@ impl Place<'_> {
         is_unknown.then_some(ItemKind::Unknown)
     }
 
-    /// Returns whether the word directly follows a dimension of text, or `is` behind it: the one of a value, or any.
+    /// Returns whether the word directly follows a dimension, or `is` behind a dimension. With a value, it must be the
+    /// value's dimension; otherwise, it may be any dimension of text.
     fn follows_dimension(&self, known: Option<&KnownValue>) -> bool {
         let Some(ItemKind::Member(candidates)) = self.named.map(|item| &item.kind) else { return false };
         let entries = || candidates.members.iter().map(|index| self.context.vocabulary.entry(*index));

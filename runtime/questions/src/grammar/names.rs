@@ -92,7 +92,8 @@ impl Place<'_> {
         let is_kind = |index: &usize, kind| vocabulary.entry(*index).kind == kind;
         let is_time = length > 1 && found.members.iter().all(|index| is_kind(index, MemberKind::Time));
         let is_group = matches!(self.before_fillers.map(|item| &item.kind), Some(ItemKind::Word(Meaning::Group)));
-        let is_verb = matches!(language.phrase(&stems[length - 1..]), Some((1, Meaning::Verb)));
+        let is_verb = matches!(language.phrase(&stems[length - 1..]), Some((1, Meaning::Verb)))
+            || language.is_participle(&self.tokens[length - 1].lower);
         // `members joined` has the name `joined` of the time, but `booking date` is one name.
         let rest = vocabulary.exact(&stems[length - 1..length]);
         let is_named = rest.is_some_and(|rest| found.members.iter().all(|index| rest.members.contains(index)));

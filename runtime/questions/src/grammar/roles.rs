@@ -31,6 +31,7 @@ mod lookups;
 mod members;
 mod pairs;
 mod particles;
+mod placed;
 mod presence;
 mod ranking;
 mod rate_units;
@@ -55,7 +56,7 @@ use crate::draft::{
     Piece, Unit,
 };
 use crate::language::{Direction, Language, Meaning};
-use crate::members::{KnownValues, Vocabulary};
+use crate::members::{KnownValues, MemberEntry, MemberKind, Vocabulary};
 use crate::spelling::spelled;
 use crate::token::is_currency;
 
@@ -250,6 +251,7 @@ impl<'r> Reader<'r> {
         let confidence = (sure / count * doubt * 100.0).round() / 100.0;
         let is_unknown = |item: &&Item| matches!(item.kind, ItemKind::Unknown | ItemKind::Quoted);
         let unknown = self.items.iter().filter(is_unknown).map(|item| item.text.clone()).collect();
+        let joining = if self.items.iter().any(|item| is_unknown(&item)) { self.joining_cubes() } else { Vec::new() };
         let is_dated = |item: &Item| matches!(&item.kind, ItemKind::Time(time) if time.is_dated);
         let cube = self.cube_of_values().or_else(|| self.cube_of_unknown_values()).or_else(|| self.known_main_cube());
         Interpretation {
@@ -261,6 +263,7 @@ impl<'r> Reader<'r> {
             clarifications: self.clarifications,
             unknown,
             cube,
+            joining,
         }
     }
 
@@ -293,9 +296,23 @@ impl<'r> Reader<'r> {
         (!is_joined).then(|| Arc::clone(main))
     }
 
+    /// Returns the cubes with counted rows that join the main cube.
+    fn joining_cubes(&self) -> Vec<Arc<str>> {
+        let Some(main) = &self.main_cube else { return Vec::new() };
+        let cubes = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == MemberKind::Cube);
+        let joins = |entry: &&MemberEntry| {
+            entry.count.is_some() && entry.name != *main && entry.joined.iter().any(|joined| joined == main)
+        };
+        cubes.filter(joins).map(|entry| Arc::clone(&entry.name)).collect()
+    }
+
     /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
-        let found = self.paired(at).or_else(|| self.verb_with_particle(at)).or_else(|| self.hour_condition(at));
+        let found = self
+            .paired(at)
+            .or_else(|| self.verb_of_place(at))
+            .or_else(|| self.verb_with_particle(at))
+            .or_else(|| self.hour_condition(at));
         let found = found.or_else(|| self.route(at)).or_else(|| self.counted_back(at));
         let found = found.or_else(|| self.dated_event(at)).or_else(|| self.divided_name(at));
         let found = found.or_else(|| self.unit_of_rate(at));

@@ -174,6 +174,10 @@ pub(crate) enum WordList {
     Only,
     /// Pronouns behind the name that they are about, such as `who`.
     Relatives,
+    /// Words that ask for persons, such as `who`.
+    Persons,
+    /// Words that rank by the sum of the number behind them, such as `most`.
+    Amounts,
     /// Verbs for states, such as `located`. They are no events of another cube.
     States,
     /// Words before something that is present, such as `with a`.
@@ -191,7 +195,7 @@ pub(crate) enum WordList {
     /// Words before the second of two excluded things, such as `nor`, and the words before the first one.
     Nor,
     Neither,
-    /// Words before a share that another measure has, as in `as a share of`.
+    /// Words before a word for a share, such as the first one of `as a share of`.
     As,
     /// The stems of words for a share in the names of measures, such as `rate`.
     ShareNouns,

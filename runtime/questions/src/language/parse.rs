@@ -94,7 +94,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 84] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 47] = [
+pub(super) const LISTS: [(&str, WordList); 49] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -129,6 +129,8 @@ pub(super) const LISTS: [(&str, WordList); 47] = [
     ("dated_verbs", WordList::DatedVerbs),
     ("presence_words", WordList::Presence),
     ("relative_words", WordList::Relatives),
+    ("person_words", WordList::Persons),
+    ("amount_words", WordList::Amounts),
     ("each_words", WordList::Each),
     ("only_words", WordList::Only),
     ("predicates", WordList::Predicates),

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use unicode_normalization::UnicodeNormalization as _;
+
 use super::{MemberEntry, MemberKind, stems_of};
 use crate::draft::{Aggregation, Unit};
 use crate::language::{Language, Meaning};
@@ -13,7 +15,9 @@ pub(super) fn named(entries: &[MemberEntry], language: &Language) -> HashMap<Str
     let mut found: HashMap<String, Option<Unit>> = HashMap::new();
     for unit in entries.iter().filter_map(|entry| entry.unit.as_ref()) {
         let Unit::Named(name) = unit else { continue };
-        let own = match &stems_of(name, language)[..] {
+        // Questions are normalized in the same way: `m²` is `m2`.
+        let normal: String = name.nfkc().collect();
+        let own = match &stems_of(&normal, language)[..] {
             [stem] => Some(stem.clone()),
             // A unit such as `€` is its own name.
             [] => Some(name.to_lowercase()),

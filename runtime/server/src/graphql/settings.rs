@@ -8,7 +8,7 @@ use terrane_graphql::GraphQlSettings;
 #[derive(Debug, Clone)]
 pub struct GraphQlHttpSettings {
     pub is_enabled: bool,
-    /// True to show a browser that opens `/graphql` a page to try it.
+    /// True if a browser that opens `/graphql` gets a page to try operations.
     pub has_playground: bool,
     /// The settings of documents and of the schema.
     pub schema: GraphQlSettings,

@@ -14,7 +14,8 @@ use terrane_wire::json::write_string;
 
 /// The number of bytes after which strings are cut.
 const MAX_TEXT_BYTES: usize = 4_096;
-/// The number of bytes of a longer text in which secrets are masked. A secret that begins before the cut is masked.
+/// The number of bytes in which secrets are searched for before a string is cut. It exceeds [`MAX_TEXT_BYTES`], so that
+/// a secret that the cut would divide is masked.
 const MAX_LOOKED_AT_BYTES: usize = 2 * MAX_TEXT_BYTES;
 const MASK: &str = "***";
 

@@ -12,10 +12,10 @@ use terrane_app::ports::audit::{AuditEntry, ChainState, Details};
 use terrane_app::ports::store::{Store as _, StoreError};
 
 use super::write::count;
-use super::{FORMAT, FORMAT_VERSION, PAGE, TABLES, Table};
+use super::{FORMAT, FORMAT_VERSION, TABLES, Table};
 use crate::audit::{append_in, verify_in};
 use crate::database::Transaction;
-use crate::statement::{Bound, Statement};
+use crate::statement::{Bound, INSERTED_ROWS, Statement};
 use crate::store::StateStore;
 
 /// The largest size of a line in bytes. A row of a dump is smaller.
@@ -114,7 +114,7 @@ impl Waiting {
         table: &'static Table,
         row: Vec<Bound>,
     ) -> Result<(), StoreError> {
-        if self.rows.len() >= PAGE || self.table.is_some_and(|waiting| waiting.name != table.name) {
+        if self.rows.len() >= INSERTED_ROWS || self.table.is_some_and(|waiting| waiting.name != table.name) {
             self.write(change).await?;
         }
         self.table = Some(table);

@@ -68,7 +68,7 @@ async fn sessions_must_share_a_catalog() {
         }
         Server::Child(_) => {
             assert!(matches!(prepared, Err(NotReady::Cant(CantBuild::CatalogOfSession { .. }))), "{prepared:?}");
-            assert!(rollups.unwrap_err().to_string().contains("its own catalog"));
+            insta::assert_snapshot!(rollups.unwrap_err(), @"warehouse `spark`: each session of this server has its own catalog");
             assert_eq!(spark.built().await.unwrap(), []);
         }
     }

@@ -11,7 +11,8 @@
 //! serves one project, and whose other paths are absolute.
 
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::time::Duration;
+use std::{env, fs, io, thread};
 
 use duckdb::{AccessMode, Config, Connection};
 
@@ -41,8 +42,7 @@ pub struct DuckDbSettings {
     pub file_access: FileAccess,
     /// True if the file is opened for writing even without `init`.
     pub is_written: bool,
-    /// The file with the tables of pre-aggregations, which no other process may have open. `None` if the project has no
-    /// pre-aggregations.
+    /// The file with the tables of pre-aggregations. `None` if the project has no pre-aggregations.
     pub rollups: Option<RollupStore>,
 }
 
@@ -52,6 +52,18 @@ pub struct RollupStore {
     pub path: PathBuf,
     /// The place of the tables. Its schema is the name by which the database is attached.
     pub place: RollupPlace,
+    /// True to build tables, for which no other process may have the file open. False to read existing tables; without
+    /// the file, and while another process builds tables, the database has none.
+    pub is_written: bool,
+}
+
+/// An open database.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    /// The files that statements can read; `None` if statements can also read other data.
+    pub(super) files: Option<FileVersions>,
+    /// True if the tables of pre-aggregations can be read.
+    pub(super) has_rollups: bool,
 }
 
 /// The files that SQL may read after the engine is locked.
@@ -64,6 +76,10 @@ pub enum FileAccess {
     /// No files.
     None,
 }
+
+/// The time for which a builder of tables waits for commands that read them.
+const PATIENCE: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Selects the stored definitions that the engine runs when a statement refers to them.
 const STORED_TEXTS: &str = "\
@@ -78,9 +94,8 @@ const NOT_DATA: &[&str] = &["sources", "models", "cubes", "metrics", "policies",
 const DATA_EXTENSIONS: &[&str] =
     &["parquet", "csv", "tsv", "json", "jsonl", "ndjson", "gz", "zst", "arrow", "ipc", "duckdb", "db"];
 
-/// Opens the database, runs `init` and locks the engine. Also returns the files that statements can read, or `None` if
-/// statements can also read other data.
-pub(super) fn open(settings: &DuckDbSettings) -> Result<(Connection, Option<FileVersions>), OpenError> {
+/// Opens the database, runs `init` and locks the engine.
+pub(super) fn open(settings: &DuckDbSettings) -> Result<Opened, OpenError> {
     let folder = |error: io::Error| OpenError::Folder { path: settings.project.clone(), message: error.to_string() };
     env::set_current_dir(&settings.project).map_err(folder)?;
     let connection = connect(settings)?;
@@ -95,9 +110,7 @@ pub(super) fn open(settings: &DuckDbSettings) -> Result<(Connection, Option<File
             message: error.to_string(),
         })?;
     }
-    if let Some(store) = &settings.rollups {
-        attach_store(&connection, store)?;
-    }
+    let has_rollups = settings.rollups.as_ref().map(|store| attach_store(&connection, store)).transpose()?;
     let reads_files = match settings.file_access {
         FileAccess::Views => stored_texts_read_files(&connection)?,
         FileAccess::Project => true,
@@ -114,14 +127,26 @@ pub(super) fn open(settings: &DuckDbSettings) -> Result<(Connection, Option<File
         if settings.path.is_none() { versions.in_memory() } else { versions }
     });
     lock(&connection, readable)?;
-    Ok((connection, files))
+    Ok(Opened { connection, files, has_rollups: has_rollups.unwrap_or(false) })
 }
 
-fn attach_store(connection: &Connection, store: &RollupStore) -> Result<(), OpenError> {
+/// Attaches the database of pre-aggregations. Returns false if its tables are only read, and cannot be read now.
+fn attach_store(connection: &Connection, store: &RollupStore) -> Result<bool, OpenError> {
     let shown = store.path.display().to_string();
-    let attach = format!("ATTACH {} AS {} (READ_WRITE)", quoted(&shown), quoted_name(&store.place.schema));
-    let attached = connection.execute_batch(&attach);
-    attached.map_err(|error| OpenError::RollupStore { path: shown, message: error.to_string() })
+    let mode = if store.is_written { "READ_WRITE" } else { "READ_ONLY" };
+    let attach = format!("ATTACH {} AS {} ({mode})", quoted(&shown), quoted_name(&store.place.schema));
+    let mut patience = if store.is_written { PATIENCE } else { Duration::ZERO };
+    loop {
+        match connection.execute_batch(&attach) {
+            Ok(()) => return Ok(true),
+            Err(_) if !patience.is_zero() => {
+                thread::sleep(PAUSE);
+                patience = patience.saturating_sub(PAUSE);
+            }
+            Err(_) if !store.is_written => return Ok(false),
+            Err(error) => return Err(OpenError::RollupStore { path: shown, message: error.to_string() }),
+        }
+    }
 }
 
 /// Returns the files of all databases, each with its write-ahead log. The database `store` of pre-aggregations is left

@@ -30,9 +30,9 @@ impl OrphanedStatements {
 #[derive(Debug)]
 enum State {
     Running(OwnedSemaphorePermit),
-    /// The caller ended before the engine. `None` if the permit has already been released.
+    /// The caller left, but the engine still runs the statement. `None` if the permit has already been released.
     Orphaned(Option<OwnedSemaphorePermit>),
-    /// The engine ended before the caller.
+    /// The engine ended the statement, but the caller still waits or reads.
     Finished(OwnedSemaphorePermit),
     Over,
 }

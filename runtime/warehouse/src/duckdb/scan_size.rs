@@ -276,8 +276,8 @@ fn leaf(node: &Json, source: LeafSource) -> Leaf {
 }
 
 impl Leaf {
-    /// Returns the size of the columns that are read. If several of the places that files are read from have all
-    /// projected columns, the largest counts.
+    /// Returns the size of the columns that are read. The plan of a scan of files does not name them. If several of the
+    /// `stored` sources have all projected columns, returns the largest size.
     fn size_in(&self, stored: &[StoredColumns], basis: SizeBasis) -> Option<ScanSize> {
         let has_all = |columns: &&StoredColumns| self.columns.iter().all(|name| columns.contains_key(name));
         let mut possible: Vec<&StoredColumns> = stored.iter().filter(has_all).collect();

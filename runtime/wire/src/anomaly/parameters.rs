@@ -5,7 +5,7 @@ use terrane_app::monitors::MAX_LISTED;
 use crate::body;
 use crate::fields::{FieldError, Fields, Path};
 
-/// The number of records without `limit`.
+/// The largest number of records in a list if the request has no `limit`.
 pub(super) const DEFAULT_LIMIT: u32 = 100;
 
 pub(super) fn limit(text: &str, path: &Path<'_>) -> Result<u32, FieldError> {

@@ -45,7 +45,7 @@ pub struct GuardrailChange {
     pub max_execution_seconds: Option<f64>,
     /// The largest number of rows of an answer, at least 1.
     pub max_rows_returned: Option<u64>,
-    /// True if every cube whose rows are read needs a lower bound on one of its times.
+    /// True if every cube whose rows are read needs a lower bound on one of its time dimensions.
     pub require_time_filter: Option<bool>,
     /// True if every partitioned cube whose rows are read needs a filter on a dimension with `partition: true`.
     pub require_partition_filter: Option<bool>,
@@ -70,7 +70,7 @@ pub struct GuardrailLimits {
     pub max_execution_seconds: Option<f64>,
     /// The largest number of rows of an answer, at least 1.
     pub max_rows_returned: Option<u64>,
-    /// True if every cube whose rows are read needs a lower bound on one of its times.
+    /// True if every cube whose rows are read needs a lower bound on one of its time dimensions.
     pub require_time_filter: bool,
     /// True if every partitioned cube whose rows are read needs a filter on a dimension with `partition: true`.
     pub require_partition_filter: bool,

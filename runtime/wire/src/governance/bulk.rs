@@ -93,7 +93,8 @@ fn only_operation_is_required(schema: &mut Schema) {
     schema.insert("required".to_owned(), json!(["operation"]));
 }
 
-/// Bounds the list. An invalid item is an error of its own result, so items of any form are accepted.
+/// Adds the bounds of the list to its schema, and allows items of any form: the answer has a result for each item, and
+/// the result of an invalid item is an error.
 fn bounded(schema: &mut Schema) {
     let item = schema.remove("items").unwrap_or_default();
     schema.insert("items".to_owned(), json!({"anyOf": [item, {}]}));

@@ -60,7 +60,7 @@ pub(super) const RELATIONSHIP: &str = "`defines`, `relates_to` or `synonym_of`";
 pub(super) const OWNER_TYPE: &str = "`user` or `team`";
 pub(super) const OWNER_ROLE: &str = "`data_owner`, `data_steward` or `technical_owner`";
 
-/// The number of records of a page without `limit`.
+/// The largest number of records of a page if the request has no `limit`.
 pub const DEFAULT_LIMIT: usize = 50;
 /// The largest number of records of a page.
 pub const MAX_LIMIT: usize = 500;

@@ -42,7 +42,7 @@ fn entries(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": { "type": "object", "additionalProperties": true } })
 }
 
-/// The numbers of records of an import.
+/// The result of an import: the numbers of records that it creates, changes and leaves unchanged.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct GovernanceImport {
     /// True if nothing was written.

@@ -29,7 +29,7 @@ const TREE_OPERATOR: &str = "TREE_OP";
 /// The index of the column `MEMBER_ORDINAL`.
 const ORDINAL_COLUMN: usize = 7;
 
-/// The bits of the tree operator. Each bit selects the members with a relation to the named member.
+/// The bits of the tree operator. Each bit selects the members in one relation to the named member.
 const CHILDREN: u32 = 0x01;
 const SIBLINGS: u32 = 0x02;
 const PARENT: u32 = 0x04;

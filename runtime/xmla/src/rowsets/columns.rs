@@ -49,7 +49,7 @@ pub(super) const fn is_false<R>(name: &'static str) -> Column<R> {
 /// The restriction CUBE_SOURCE. All cubes have the value 1, which marks cubes as opposed to dimensions.
 pub(super) const CUBE_SOURCE: (Field, i64) = (mask("CUBE_SOURCE"), 1);
 
-/// Returns a restriction with a bit mask that is not a column.
+/// Returns a restriction that compares a bit mask and does not belong to a column.
 pub(super) const fn mask(name: &'static str) -> Field {
     Field { name, ty: ColumnType::UnsignedShort, restriction: Some(Match::Mask) }
 }

@@ -845,7 +845,7 @@ export interface components {
             alternatives: components["schemas"]["QuestionAlternative"][];
             /** @description The clarifications; empty if there is a query. */
             clarifications: components["schemas"]["QuestionClarification"][];
-            /** @description The language model that returned the query or the clarification; null: the grammar did. */
+            /** @description The language model that returned the query or the clarification; null if the grammar did. */
             model: string | null;
             /** @description Reasons why the language model did not read the question. */
             warnings: string[];

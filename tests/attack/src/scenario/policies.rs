@@ -85,7 +85,8 @@ fn fits_all(world: &World, index: usize) -> bool {
     world.cubes.iter().all(fits)
 }
 
-/// Adds each policy for all cubes to the other cubes, with the masks and denials of the dimensions that the cube has.
+/// Copies each policy that applies to all cubes to the other cubes. A copy has the masks and denials of the dimensions
+/// that its cube has.
 fn spread(world: &mut World, extras: &Extras) {
     let mut more = Vec::new();
     for (mask_policy, _) in world.mask_policies.iter().zip(&extras.is_star).filter(|(_, is_star)| **is_star) {

@@ -10,7 +10,7 @@ use terrane_conformance_tests::project;
 
 use crate::{House, STOCK, world};
 
-/// A measure whose filter, and a metric whose filter reads a joined cube, and a measure along time.
+/// A measure and a metric whose filters read a joined cube, and a measure that needs the time axis.
 const SALES: &str = "\
 cubes:
   - name: sales

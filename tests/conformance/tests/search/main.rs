@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests stop at their first fault")]
 
+mod bad_input;
+mod ranking;
 mod values;
 
 use std::collections::BTreeMap;

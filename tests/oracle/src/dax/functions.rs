@@ -58,8 +58,8 @@ impl Rows {
 }
 
 impl Context {
-    /// Returns the context of rows or groups. Around the outermost ones, its filters are those that ALLSELECTED
-    /// restores.
+    /// Returns the context inside an iteration over rows or groups. The outermost iteration stores its filters, which
+    /// ALLSELECTED restores.
     pub(super) fn in_rows(&self) -> Context {
         let selected = self.selected.clone().unwrap_or_else(|| self.filters.clone());
         Context { selected: Some(selected), ..self.clone() }

@@ -107,9 +107,12 @@ fn scalar(random: &mut Random, place: Place) -> Scalar {
         }
         10 => Scalar::CountRows(Box::new(rows(random, inner))),
         11 | 12 => {
+            let function = *random.of(ITERATORS);
+            if random.chance(50) {
+                return iterated_rows(random, function, inner);
+            }
             let table = rows(random, inner);
             let column = number_of(&table);
-            let function = *random.of(ITERATORS);
             Scalar::Iterate(function, Box::new(table), boxed(random, Place { column, ..inner }))
         }
         13 => match random.below(3) {
@@ -142,6 +145,49 @@ fn scalar(random: &mut Random, place: Place) -> Scalar {
             let value = boxed(random, inner);
             Scalar::Let(number, value, boxed(random, Place { variables: number + 1, ..inner }))
         }
+    }
+}
+
+/// Returns an iterator over rows of the model, or their number, whose expressions read only columns of the row. The
+/// warehouse can compute them.
+fn iterated_rows(random: &mut Random, function: &'static str, place: Place) -> Scalar {
+    let (table, column) = *random.of(&[("orders", ("orders", "amount")), ("customers", ("customers", "credit"))]);
+    let mut rows = match random.below(3) {
+        0 => model_rows(random, table, place),
+        _ => Table::Model(table),
+    };
+    if random.chance(60) {
+        rows = Table::FilterBy(Box::new(rows), row_test(random, column, 1));
+    }
+    match random.below(5) {
+        0 => Scalar::CountRows(Box::new(rows)),
+        _ => Scalar::Iterate(function, Box::new(rows), Box::new(row_scalar(random, column, 2))),
+    }
+}
+
+/// Returns an expression over a numeric column of the current row.
+fn row_scalar(random: &mut Random, column: Column, depth: usize) -> Scalar {
+    let mut inner = || Box::new(row_scalar(random, column, depth.saturating_sub(1)));
+    let (one, two) = if depth == 0 { (None, None) } else { (Some(inner()), Some(inner())) };
+    let (Some(one), Some(two)) = (one, two) else {
+        return if random.chance(75) { Scalar::Column(column) } else { Scalar::Number(random.between(-2, 3)) };
+    };
+    match random.below(6) {
+        0 => Scalar::Add(one, two),
+        1 => Scalar::Subtract(one, two),
+        2 => Scalar::Multiply(one, two),
+        3 => Scalar::Divide(one, two),
+        4 => Scalar::If(Box::new(row_test(random, column, depth - 1)), one, random.chance(50).then_some(two)),
+        _ => Scalar::Column(column),
+    }
+}
+
+/// Returns a condition over a numeric column of the current row.
+fn row_test(random: &mut Random, column: Column, depth: usize) -> Test {
+    let scalar = row_scalar(random, column, depth);
+    match random.below(4) {
+        0 => Test::IsBlank(scalar),
+        _ => Test::Compare(scalar, *random.of(&["=", "<>", "<", "<=", ">", ">="]), random.between(-2, 5)),
     }
 }
 

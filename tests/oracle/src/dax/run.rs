@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use anyhow::Result;
 use serde_json::Value as Json;
-use terrane_wire::{Code, ErrorBody};
+use terrane_wire::Code;
 
 use super::evaluator::{Evaluator, order};
 use super::general::General;
@@ -17,7 +17,7 @@ use super::star::{Policies, number, random_data, source_tree, statements};
 use super::summarize::Summary;
 use crate::hooks::WorldHooks;
 use crate::oracle::Settings;
-use crate::product::{Answered, Asker, Product, Served};
+use crate::product::{Answered, Asker, DaxRefusal, Product, Served};
 use crate::random::Random;
 use terrane_app::query::CacheControl;
 
@@ -142,7 +142,7 @@ struct World<'w, 'p> {
 
 impl World<'_, '_> {
     /// Returns the rows of a query. If the query is refused, counts the refusal and returns the error.
-    fn rows(&mut self, text: &str) -> Result<Vec<Vec<Json>>, Box<ErrorBody>> {
+    fn rows(&mut self, text: &str) -> Result<Vec<Vec<Json>>, Box<DaxRefusal>> {
         self.report.queries += 1;
         match self.served.dax(text) {
             Ok(answer) => {
@@ -150,7 +150,7 @@ impl World<'_, '_> {
                 Ok(rows(&answer))
             }
             Err(error) => {
-                *self.report.refused.entry(error.code.as_str().to_owned()).or_default() += 1;
+                *self.report.refused.entry(error.body.code.as_str().to_owned()).or_default() += 1;
                 Err(error)
             }
         }
@@ -203,7 +203,7 @@ impl World<'_, '_> {
                 }
             }
             (found, rest) => {
-                let found = found.map_err(|error| error.message);
+                let found = found.map_err(|error| error.body.message);
                 self.report.differences.push(format!("{text}\n  DAX  {found:?}\n  REST {rest:?}"));
             }
         }
@@ -239,11 +239,11 @@ impl World<'_, '_> {
             // Without its key, a row is a filter of its values, and masked values cannot be filtered.
             Err(error) if self.closes_a_key() && is_denial(&error) => {}
             // Without its key, a row does not determine the rows of other tables.
-            Err(error) if self.closes_a_key() && WITHOUT_KEYS.iter().any(|part| error.message.contains(part)) => {
+            Err(error) if self.closes_a_key() && WITHOUT_KEYS.iter().any(|part| error.body.message.contains(part)) => {
                 *self.report.unsupported.entry("rows without keys".to_owned()).or_default() += 1;
             }
             found => {
-                let found = found.map_err(|error| error.message);
+                let found = found.map_err(|error| error.body.message);
                 self.report.differences.push(format!("{text}\n  {found:?}"));
             }
         }
@@ -272,12 +272,12 @@ impl World<'_, '_> {
             Ok(_) if is_denied && text.contains("IF(") => {}
             Err(_) if is_denied => {}
             Err(error) if has_masks && is_denial(&error) => {}
-            Err(error) if error.message.contains("is not supported") => {
-                let construct = error.message.split(" is not supported").next().unwrap_or_default();
+            Err(error) if error.unsupported().is_some() => {
+                let construct = error.unsupported().unwrap_or_default();
                 *self.report.unsupported.entry(construct.to_owned()).or_default() += 1;
             }
             found => {
-                let found = found.map_err(|error| error.message);
+                let found = found.map_err(|error| error.body.message);
                 self.report.differences.push(format!("{text}\n  {found:?}"));
             }
         }
@@ -291,8 +291,8 @@ const WITHOUT_KEYS: [&str; 2] = [
 ];
 
 /// Returns whether a policy refused the query.
-fn is_denial(error: &ErrorBody) -> bool {
-    error.code == Code::Forbidden
+fn is_denial(error: &DaxRefusal) -> bool {
+    error.body.code == Code::Forbidden
 }
 
 /// Returns the rows of an answer as lists of values.

@@ -9,9 +9,12 @@ use crate::world::{
     Relationship, Rollup, RollupTime, Segment, TableState, World,
 };
 
-const STEPS: &[&str] =
-    &["second", "minute", "hour", "hour", "hour", "hour", "day", "day", "day", "week", "month", "quarter", "year"];
+const STEPS: &[&str] = &[
+    "second", "minute", "hour", "hour", "hour", "hour", "day", "day", "day", "week", "week", "month", "quarter", "year",
+];
 const COARSER: &[&str] = &["month", "quarter", "year", "year"];
+/// The steps of queries of weeks. Of all coarser steps, months divide the most weeks.
+const COARSER_THAN_WEEKS: &[&str] = &["month", "month", "month", "quarter", "year"];
 const ZONES: &[&str] = &["UTC", "UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Africa/Cairo"];
 
 /// Returns the pre-aggregations of a world. One world in five has none.
@@ -151,11 +154,16 @@ pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json>
         return None;
     }
     // Pre-aggregations without a time have the fewest conditions for a match, so they test the other conditions best.
+    // Weeks have a condition of their own, and are rare.
+    let has_weeks = |rollup: &&Rollup| rollup.time.as_ref().is_some_and(|time| time.granularity == "week");
     let plain: Vec<&Rollup> = world.rollups.iter().filter(|rollup| rollup.time.is_none()).collect();
-    let rollup = match plain.is_empty() || generator.random.chance(40) {
-        true => generator.random.of(&world.rollups),
-        false => *generator.random.of(&plain),
+    let weeks: Vec<&Rollup> = world.rollups.iter().filter(has_weeks).collect();
+    let rollup = match generator.random.below(10) {
+        0..2 if !weeks.is_empty() => *generator.random.of(&weeks),
+        2..7 if !plain.is_empty() => *generator.random.of(&plain),
+        _ => generator.random.of(&world.rollups),
     };
+    let has_weeks = has_weeks(&rollup);
     let cube = world.cube(&rollup.cube)?;
     let mut query = Map::new();
     let is_distinct = |name: &&String| {
@@ -168,21 +176,25 @@ pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json>
     let measures = generator.random.some(from, count);
     let measures: Vec<String> = measures.iter().map(|name| format!("{}.{name}", cube.name)).collect();
     query.insert("measures".to_owned(), json!(measures));
-    let takes_all = generator.random.chance(70);
+    let takes_all = !has_weeks && generator.random.chance(70);
     let mut dimensions = Vec::new();
     for name in &rollup.dimensions {
-        if takes_all || generator.random.chance(50) {
+        if takes_all || generator.random.chance(if has_weeks { 15 } else { 50 }) {
             dimensions.push(if name.contains('.') { name.clone() } else { format!("{}.{name}", cube.name) });
         }
     }
     query.insert("dimensions".to_owned(), json!(dimensions));
     if let Some(time) = rollup.time.as_ref().filter(|time| cube.dimension(&time.dimension).is_some())
-        && (takes_all || generator.random.chance(50))
+        && (takes_all || has_weeks || generator.random.chance(50))
     {
         let member = format!("{}.{}", cube.name, time.dimension);
-        let granularity = match generator.random.chance(60) {
+        let (percent, coarser) = match time.granularity.as_str() {
+            "week" => (30, COARSER_THAN_WEEKS),
+            _ => (60, COARSER),
+        };
+        let granularity = match generator.random.chance(percent) {
             true => time.granularity.as_str(),
-            false => *generator.random.of(COARSER),
+            false => *generator.random.of(coarser),
         };
         query.insert("time_dimensions".to_owned(), json!([{"dimension": member, "granularity": granularity}]));
         query.insert("timezone".to_owned(), json!(time.zone));
@@ -199,7 +211,7 @@ pub fn query_of_rollup(generator: &mut Generator, world: &World) -> Option<Json>
     Some(Json::Object(query))
 }
 
-/// Sets the time zone of a query, often to the zone of a pre-aggregation, which other generated queries seldom have.
+/// Sets the time zone of some queries, mostly to that of a pre-aggregation, because a random zone seldom equals one.
 pub fn zone_of_query(generator: &mut Generator, world: &World, query: &mut Json) {
     if world.rollups.is_empty() || !generator.random.chance(35) {
         return;

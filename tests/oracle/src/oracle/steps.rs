@@ -21,7 +21,7 @@ const MAX_ADDED: usize = 100_000;
 pub(crate) struct Along {
     group: Group,
     columns: Vec<(usize, Granularity)>,
-    /// The unit of all buckets of the columns.
+    /// The unit of the axis. Each bucket of a column consists of whole steps.
     step: Granularity,
     /// The start of the range, and the last step of the range; `None` for an end that the range lacks.
     first: Option<Value>,

@@ -128,7 +128,7 @@ fn serve<'p>(product: &'p Product, suite: &Suite) -> Result<Served<'p>> {
     product.serve_tree(&suite.tree, WorldHooks::default())
 }
 
-/// Runs a query without results of earlier queries.
+/// Runs a query that cannot use cached results of earlier queries.
 fn run(served: &Served<'_>, query: &str) -> Result<()> {
     served.invalidate();
     served.run_dax(query).map(|_| ()).map_err(anyhow::Error::msg).with_context(|| query.to_owned())

@@ -9,6 +9,7 @@ mod guardrails;
 mod snowflake;
 
 use serde_json::{Value as Json, json};
+use terrane_dax::{ExpressionForm, ProblemKind};
 use terrane_oracle_tests::case::settings;
 use terrane_oracle_tests::dax::answers::{Suite, star_rows};
 use terrane_oracle_tests::dax::run::{Run, on_duckdb, rows, run};
@@ -75,8 +76,8 @@ fn work_and_memory_of_an_evaluation_are_bounded() {
          VAR g = f&f&f&f&f&f&f&f&f&f RETURN ROW(\"n\", LEN(g))"
             .to_owned(),
     ] {
-        let message = served.run_dax(&query).unwrap_err();
-        assert!(message.contains(": the query needs more than"), "{message}: {}", &query[query.len() - 60..]);
+        let problem = served.dax(&query).unwrap_err().problem;
+        assert!(matches!(problem, Some(ProblemKind::TooLarge { .. })), "{problem:?}: {}", &query[query.len() - 60..]);
     }
     // The same work over cached rows is within the limit.
     let ranks = format!("EVALUATE {{MAXX({0}, RANKX({0}, [Value], [Value], DESC, DENSE))}}", thousand());
@@ -227,8 +228,46 @@ fn policy_refuses_a_measure_on_the_command_line() {
     let served = product.serve_tree(&source_tree(&policies), WorldHooks::default()).unwrap();
     for query in ["EVALUATE ROW(\"r\", [revenue])", "EVALUATE ROW(\"r\", [revenue] + 0)"] {
         let error = served.dax(query).unwrap_err();
-        assert_eq!(error.code, Code::Forbidden, "{query}: {}", error.message);
+        assert_eq!(error.body.code, Code::Forbidden, "{query}: {}", error.body.message);
     }
+}
+
+/// Policies hold for values that the warehouse computes, as for the rows that an evaluation reads.
+#[test]
+fn computed_values_obey_policies() {
+    let product = Product::start(settings()).unwrap();
+    statements(&star_rows()).iter().for_each(|statement| _ = product.execute(statement).unwrap());
+    let masks = vec![(("customers", "credit"), Mask::Null)];
+    let of_region = vec![RowPolicy::CustomersOfRegion("US")];
+    let open = Policies::default();
+    let masked = Policies { masks: masks.clone(), ..Policies::default() };
+    let filtered = Policies { row_filters: of_region.clone(), ..Policies::default() };
+    let both = Policies { masks, row_filters: of_region, ..Policies::default() };
+    for (query, expected) in [
+        ("EVALUATE {SUMX(customers, customers[credit] * 2)}", [json!(1500.0), json!(null), json!(300.0), json!(null)]),
+        (
+            "EVALUATE {SUMX(orders, RELATED(customers[credit]) + 0)}",
+            [json!(300.0), json!(0.0), json!(200.0), json!(0.0)],
+        ),
+        (
+            "EVALUATE {SUMX(customers, IF(customers[region] = \"EU\", customers[credit], 1))}",
+            [json!(74.0), json!(4.0), json!(2.0), json!(2.0)],
+        ),
+        (
+            "EVALUATE {COUNTROWS(FILTER(customers, customers[credit] > customers[id]))}",
+            [json!(5.0), json!(null), json!(2.0), json!(null)],
+        ),
+    ] {
+        for (policies, expected) in [&open, &masked, &filtered, &both].into_iter().zip(expected) {
+            let served = product.serve_tree(&source_tree(policies), WorldHooks::default()).unwrap();
+            let found = served.run_dax(query).unwrap_or_else(|message| panic!("{query}: {message}"));
+            assert_eq!(rows(&found), [[expected]], "{query}, {policies:?}");
+        }
+    }
+    let denied = Policies { denied: vec![("customers", "credit")], ..Policies::default() };
+    let served = product.serve_tree(&source_tree(&denied), WorldHooks::default()).unwrap();
+    let error = served.run_dax("EVALUATE {SUMX(customers, customers[credit] * 2)}").unwrap_err();
+    assert!(error.contains("credit"), "{error}");
 }
 
 #[test]
@@ -236,7 +275,6 @@ fn tables_of_one_value_are_values() {
     let product = Product::start(settings()).unwrap();
     let served = serve(&product, &star_rows());
     for (query, expected) in [
-        ("EVALUATE {VALUES(customers[region]) & \"\"}", json!(null)),
         ("EVALUATE {{1} + 1}", json!([[2.0]])),
         ("EVALUATE {CALCULATE([revenue], FILTER(ALL(orders[id]), orders[id] = {2}))}", json!([[20.5]])),
         ("EVALUATE {CALCULATE([revenue], orders[amount] = {5})}", json!([[5.0]])),
@@ -251,16 +289,13 @@ fn tables_of_one_value_are_values() {
         ("EVALUATE {IF(HASONEVALUE(customers[region]), VALUES(customers[region]), \"several\")}", json!([["several"]])),
         ("EVALUATE {IFERROR(VALUES(customers[region]), \"several\")}", json!([["several"]])),
     ] {
-        match served.run_dax(query) {
-            Ok(answer) => assert_eq!(json!(rows(&answer)), expected, "{query}"),
-            Err(message) => {
-                assert!(message.contains("expected a single value"), "{query}: {message}");
-                assert_eq!(expected, json!(null), "{query}: {message}");
-            }
-        }
+        assert_eq!(served.run_dax(query).map(|answer| json!(rows(&answer))), Ok(expected), "{query}");
     }
-    let error = served.run_dax("EVALUATE {orders}").unwrap_err();
-    assert!(error.contains("expected a scalar expression"), "{error}");
+    let several = served.run_dax("EVALUATE {VALUES(customers[region]) & \"\"}").unwrap_err();
+    insta::assert_snapshot!(several, @"");
+    let table = served.dax("EVALUATE {orders}").unwrap_err().problem;
+    let (expected, found) = (ExpressionForm::Scalar, ExpressionForm::Table);
+    assert_eq!(table, Some(ProblemKind::WrongShape { expected, found }));
 }
 
 /// A project in which deals join people twice: as the buyer and as the seller.

@@ -30,7 +30,7 @@ pub struct Helpers {
 struct Helper {
     kind: CodeKind,
     owner: String,
-    /// The code; `None` for a function with the same name and without one code.
+    /// The code; `None` if a function of this name has no code or several codes.
     code: Option<String>,
     /// The tokens in which a closure is visible; `None` for a function.
     scope: Option<Range<usize>>,

@@ -284,6 +284,7 @@ const RULES: &[Rule] = &[
             "terrane-app",
             "terrane-cache",
             "terrane-compiler",
+            "terrane-dax",
             "terrane-graphql",
             "terrane-lineage",
             "terrane-warehouse",

@@ -1,16 +1,16 @@
 //! `cargo xtask tpch`: measures the questions of `tests/load/tpch` in three ways: as hand-written SQL, as Terrane's
 //! SQL, and over HTTP.
 //!
-//! `tpch questions SCALE ROUNDS`, `tpch rollup SCALE ROUNDS` for the pre-aggregation of the project, or `tpch
-//! predictions SCALE QUERIES` for the accuracy of predicted bytes and seconds. The exit code is 1 if the rows of a
-//! question differ from those of the hand-written SQL.
+//! `tpch questions SCALE ROUNDS`, `tpch dax SCALE ROUNDS` for general DAX queries, `tpch rollup SCALE ROUNDS` for the
+//! pre-aggregation of the project, or `tpch predictions SCALE QUERIES` for the accuracy of predicted bytes and seconds.
+//! The exit code is 1 if the rows of a question differ from those of the hand-written SQL.
 #![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use terrane_system_tests::tpch::{self, RollupTiming, Timing};
+use terrane_system_tests::tpch::{self, DaxTiming, RollupTiming, Timing};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,12 +20,13 @@ fn main() -> Result<()> {
     let load = load();
     match arguments[..] {
         ["questions", scale, rounds] => show(&tpch::run(binary, scale.parse()?, rounds.parse()?)?),
+        ["dax", scale, rounds] => show_dax(&tpch::run_dax(binary, scale.parse()?, rounds.parse()?)?),
         ["rollup", scale, rounds] => show_rollup(&tpch::run_rollup(binary, scale.parse()?, rounds.parse()?)?),
         ["predictions", scale, queries] => {
             let report = tpch::run_predictions(binary, scale.parse()?, queries.parse()?)?;
             println!("{} queries\nbytes:   {}\nseconds: {}", report.queries, report.bytes, report.seconds);
         }
-        _ => bail!("tpch questions SCALE ROUNDS, tpch rollup SCALE ROUNDS, or tpch predictions SCALE QUERIES"),
+        _ => bail!("tpch questions|dax|rollup SCALE ROUNDS, or tpch predictions SCALE QUERIES"),
     }
     println!("load of the machine: {load} before, {} after", self::load());
     Ok(())
@@ -50,6 +51,15 @@ fn show(timings: &[Timing]) {
     }
     let worst = |value: fn(&Timing) -> f64| timings.iter().map(value).fold(f64::MIN, f64::max);
     println!("worst ratio {:.2}, of CPU {:.2}", worst(|t| t.ratio), worst(|t| t.processor_ratio));
+}
+
+fn show_dax(timings: &[DaxTiming]) {
+    println!("{:32}{:>11}{:>11}{:>11}{:>8}{:>12}", "query", "by hand", "DAX", "ratio", "rows", "statements");
+    for DaxTiming { name, by_hand, dax, ratio, rows, statements } in timings {
+        let [by_hand, dax] = [by_hand, dax].map(|duration| milliseconds(*duration));
+        println!("{name:32}{by_hand:8.2} ms{dax:8.2} ms{ratio:11.2}{rows:8}{statements:12}");
+    }
+    println!("worst ratio {:.2}", timings.iter().map(|timing| timing.ratio).fold(f64::MIN, f64::max));
 }
 
 fn show_rollup(timing: &RollupTiming) {

@@ -49,7 +49,8 @@ pub(super) fn url(port: u16) -> String {
     format!("sc://127.0.0.1:{port}")
 }
 
-/// Returns statements that select a schema for the tables of this process, because a running server has those of others.
+/// Returns statements that create and select a schema for this process, because a running server may have the tables of
+/// other processes.
 pub(super) fn own_schema() -> Vec<String> {
     let schema = format!("of_process_{}", std::process::id());
     vec![format!("CREATE SCHEMA IF NOT EXISTS {schema}"), format!("USE DATABASE {schema}")]

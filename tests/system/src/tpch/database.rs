@@ -45,6 +45,19 @@ impl Database {
         Ok(())
     }
 
+    /// Runs a statement and returns its rows as text. Null is the empty string.
+    pub(super) fn rows(&self, sql: &str) -> Result<Vec<Vec<String>>> {
+        let mut statement = self.connection.prepare(&format!("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ({sql})"))?;
+        let mut rows = statement.query([])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            let width = row.as_ref().column_count();
+            let cell = |at| Ok(row.get::<_, Option<String>>(at)?.unwrap_or_default());
+            all.push((0..width).map(cell).collect::<Result<Vec<String>>>()?);
+        }
+        Ok(all)
+    }
+
     /// Returns whether two statements have the same rows. The first one may also have a column `total_rows`.
     pub(super) fn has_same_rows(&self, sql: &str, by_hand: &str) -> Result<bool> {
         let columns = if sql.contains("AS total_rows") { "* EXCLUDE (total_rows)" } else { "*" };

@@ -30,9 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The times of a pre-aggregation.
 #[derive(Debug)]
 pub struct RollupTiming {
-    /// The time of the query over HTTP, computed from the rows.
+    /// The duration of the query over HTTP when it reads the rows.
     pub rows: Duration,
-    /// The time of the query over HTTP, computed from the pre-aggregation's table.
+    /// The duration of the query over HTTP when it reads the pre-aggregation's table.
     pub table: Duration,
     /// The time from the start of the build to the publication, including the comparison with the rows.
     pub build: Duration,

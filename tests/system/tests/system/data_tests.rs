@@ -155,7 +155,7 @@ fn last_results_are_printed() {
     let print =
         |arguments: &[&str]| Program::new(BINARY, &["test"], project.path()).arguments(arguments).run().unwrap();
     let none = print(&["--last"]);
-    assert!(none.stderr.contains("no server has run the data tests yet"), "{}", none.stderr);
+    insta::assert_snapshot!(none.messages(project.path()), @"");
     assert!(print(&["--last", "--filter", "id"]).stderr.contains("--filter"));
     let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
     ask(&server, &admin, "POST", "/api/v1/data-tests/run");

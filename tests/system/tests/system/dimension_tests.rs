@@ -195,7 +195,8 @@ fn run_without_cases_writes_an_empty_report() {
     let report = project.path().join("report.xml");
     let run = Program::new(BINARY, &["test"], project.path()).arguments(&["--junit", report.to_str().unwrap()]);
     let output = run.run().unwrap();
-    assert!(output.code == Some(1) && output.stderr.contains("no expectations"), "{output:?}");
+    assert_eq!(output.code, Some(1), "{output:?}");
+    insta::assert_snapshot!(output.messages(project.path()), @"");
     let written = std::fs::read_to_string(report).unwrap();
     assert!(written.contains("<testsuites name=\"terrane test\" tests=\"0\" failures=\"0\""), "{written}");
 }

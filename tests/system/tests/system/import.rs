@@ -185,7 +185,8 @@ views:
 fn folder_without_a_model_is_reported() {
     let empty = Scratch::empty().with("notes.txt", "nothing");
     let output = Program::new(BINARY, &["import", "cube"], empty.path()).run().unwrap();
-    assert!(output.code == Some(1) && output.stderr.contains("no cube in YAML or JavaScript"), "{}", output.stderr);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    insta::assert_snapshot!(output.messages(empty.path()), @"");
 
     let place = Scratch::empty().with("Old.js", "cube(`Old`, {})");
     let output = Program::new(BINARY, &["import", "cube"], place.path()).run().unwrap();

@@ -357,6 +357,54 @@ fn command_builds_or_waits_for_a_building_server() {
     assert!(wrong.stderr.contains("daily"), "{}", wrong.stderr);
 }
 
+/// Runs a command with a query that only tables may answer. Returns whether it was answered.
+fn is_answered_from_tables(project: &Scratch) -> bool {
+    let mut query = by_month();
+    query["pre_aggregations"] = "only".into();
+    let output =
+        Program::new(BINARY, &["query"], project.path()).arguments(&[&query.to_string(), "--json"]).run().unwrap();
+    assert!(output.code == Some(0) || output.stderr.contains("NOT_BUILT"), "{}", output.stderr);
+    output.code == Some(0)
+}
+
+#[test]
+fn commands_read_published_tables() {
+    let tests = "tests:\n  - name: from_tables\n    \
+                 query: {measures: [orders.count], dimensions: [orders.region], order_by: [{field: orders.region}], pre_aggregations: only}\n    \
+                 sql: SELECT region AS \"orders.region\", count(*) AS \"orders.count\" FROM orders GROUP BY 1 ORDER BY 1\n";
+    let project = project().with("tests/orders.yml", tests);
+    assert!(!is_answered_from_tables(&project), "nothing is built");
+    let built = Program::new(BINARY, &["preagg", "build"], project.path()).run().unwrap();
+    assert_eq!(built.code, Some(0), "{}", built.stderr);
+    assert!(is_answered_from_tables(&project));
+    let tested = || {
+        let output = Program::new(BINARY, &["test"], project.path()).arguments(&["--json"]).run().unwrap();
+        let outcome: Value = serde_json::from_str(&output.stdout).unwrap();
+        outcome["cases"][0]["failure"].as_str().map(str::to_owned)
+    };
+    assert_eq!(tested(), None);
+    let connection = duckdb::Connection::open(project.path().join("shop.duckdb")).unwrap();
+    connection.execute_batch("DELETE FROM orders WHERE id = 0").unwrap();
+    drop(connection);
+    let failure = tested().unwrap();
+    assert!(failure.contains("orders.daily"), "{failure}");
+}
+
+#[test]
+fn commands_read_rows_while_a_server_has_the_tables_open() {
+    let in_memory = settings("").replace("path: shop.duckdb, ", "");
+    let project = Scratch::empty().with("service_project.yml", &in_memory).with("cubes/orders.yml", CUBE);
+    let server = program(&project).serve().unwrap();
+    wait_until(server.address, are_ready);
+    assert!(reads_tables(server.address, &by_month()));
+    assert!(!is_answered_from_tables(&project));
+    let query = by_month().to_string();
+    let output = Program::new(BINARY, &["query"], project.path()).arguments(&[&query, "--json"]).run().unwrap();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    server.terminate().unwrap();
+    assert!(is_answered_from_tables(&project));
+}
+
 #[test]
 fn project_that_names_the_schema_is_refused() {
     let spy = format!(

@@ -79,7 +79,7 @@ fn log_file_is_in_the_project_folder() {
         .run()
         .unwrap();
     assert_eq!(output.code, Some(1));
-    assert!(output.stderr.contains("log file") && output.stderr.contains("hint:"), "{}", output.stderr);
+    insta::assert_snapshot!(output.messages(project.path()), @"");
 }
 
 #[test]

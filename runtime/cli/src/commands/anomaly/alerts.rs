@@ -1,4 +1,5 @@
-//! `terrane anomaly detections`, `root-cause` and the commands of one alert, as the routes of the same requests.
+//! `terrane anomaly detections`, `root-cause` and the commands for one alert. Each corresponds to a route of
+//! the server.
 //!
 //! In: filters and ids. Out: detections, root causes and alerts. A caller sees those of monitors whose rows the caller
 //! sees in the same way as the owner.

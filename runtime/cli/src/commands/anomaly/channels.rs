@@ -1,4 +1,4 @@
-//! `terrane anomaly channels`, `test-channel` and `replay-delivery`, as the routes of the same requests.
+//! `terrane anomaly channels`, `test-channel` and `replay-delivery`. Each corresponds to a route of the server.
 //!
 //! In: a channel, or the id of a delivery. Out: channels, the result of a test message, or the delivery.
 

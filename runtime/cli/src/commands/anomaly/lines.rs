@@ -36,6 +36,7 @@ fn of_series(series: &ScoredSeries, run: &AnomalyRun, glyphs: Glyphs) -> String 
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use terrane_app::ports::detectors::DetectorKind;
     use terrane_app::ports::severity::FindingSeverity;
     use terrane_compiler::types::Granularity;
@@ -79,6 +80,7 @@ mod tests {
             sensitivity: 3.0,
             granularity: Granularity::Day,
             time_dimension: "orders.created_at".into(),
+            as_of: Timestamp::UNIX_EPOCH,
             series: vec![series(points), series(Vec::new())],
         };
         let drawn = |glyphs| of_run(&run, glyphs, |key| key[0].1.as_deref().unwrap_or_default().to_owned());

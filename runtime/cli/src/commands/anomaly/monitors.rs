@@ -1,4 +1,4 @@
-//! `terrane anomaly create-monitor` and the other commands of one monitor, as the routes of the same requests.
+//! `terrane anomaly create-monitor` and the other commands for one monitor. Each corresponds to a route of the server.
 //!
 //! In: a monitor as JSON or YAML, or its id. Out: the monitor, or the outcome of its round. A monitor runs with the
 //! rights of the caller who created or replaced it.

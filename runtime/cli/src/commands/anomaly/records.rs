@@ -1,4 +1,4 @@
-//! `terrane anomaly monitors`, `alerts` and `deliveries`, as the routes of the same requests.
+//! `terrane anomaly monitors`, `alerts` and `deliveries`. Each corresponds to a route of the server.
 //!
 //! In: a project and a caller. Out: a table, or JSON. Not here: single records and changes (`monitors`, `alerts`,
 //! `channels`).

@@ -2,8 +2,8 @@
 //! read wrongly.
 //!
 //! In: a file of questions with the queries that they mean. Out: the figures, with the questions that are not read as
-//! meant. Two queries are the same if they differ only in the order of their conditions, in the key that has the
-//! granularity, or in the key that has the range of time.
+//! meant. Two queries are the same if they differ only in the order of their conditions, or in the notation of a
+//! granularity or a range of time.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `terrane cost history`, `budget` and the commands of guardrails, as the routes of the same requests.
+//! `terrane cost history`, `budget` and the commands for guardrails. Each corresponds to a route of the server.
 //!
 //! In: arguments. Out: the responses of the routes. Changes are made by the operator, and have audit records.
 

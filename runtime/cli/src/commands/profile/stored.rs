@@ -1,7 +1,8 @@
-//! `terrane profile --store`, `--newest`, `--quality-score` and `--dimension`, as the routes of the same requests.
+//! `terrane profile` with `--store`, `--newest`, `--quality-score` or `--dimension`. Each option corresponds to a route
+//! of the server.
 //!
-//! In: a cube. Out: the responses of the routes. A profile is stored with the caller's view of the cube, and compared
-//! with the profile before it.
+//! In: a cube. Out: the response that the route returns. `--store` compares the new profile with the last stored one of
+//! the same view and range of time.
 
 use std::sync::Arc;
 

@@ -131,7 +131,7 @@ impl<'a> Lowering<'a> {
         Select::new(groups.chain(aggregates).chain(flag).collect(), named(table))
     }
 
-    /// Selects the groups of a fact with a window, with nulls for the aggregates of others.
+    /// Selects the groups of a fact with a window. The aggregates in `known` belong to other facts, so they are null.
     fn window_part(&self, fact: &'a Fact<'a>, columns: &[usize], known: &[usize]) -> Select<'a> {
         let groups = (0..self.plan.groups.len()).map(|index| (self.group(fact, index), Name::Numbered('g', index)));
         let aggregates = columns.iter().map(|index| match known.contains(index) {

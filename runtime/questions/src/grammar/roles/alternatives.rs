@@ -153,6 +153,8 @@ impl Reader<'_> {
                     self.join_steps(&steps, first, last);
                     at = last;
                 }
+                (Added::Value, Added::Value | Added::Condition(_)) | (Added::Condition(_), Added::Value)
+                    if self.join_counted(&steps, first) => {}
                 (Added::Value, Added::Value) => self.check_part_or_all(&steps[first], right),
                 (Added::Group | Added::Value, Added::Group | Added::Value)
                 | (Added::Clarification | Added::Or, _)
@@ -195,6 +197,68 @@ impl Reader<'_> {
         }
         self.piece(&whole, "one of these conditions is enough".to_owned(), CERTAINTY_OF_ALTERNATIVES);
         self.add_alternatives(conditions);
+    }
+
+    /// Joins two conditions of which at least one is a measure that counts the rows of a boolean dimension, as in `how
+    /// many bookings were cancelled or no-shows`. The rows that meet one of them are counted. Returns false if a part
+    /// is no such condition; nouns such as `cancellations` are measures.
+    fn join_counted(&mut self, steps: &[Step], first: usize) -> bool {
+        let (left, right) = (steps[first], steps[first + 2]);
+        let parts = [left, right].map(|step| self.counted_condition(&step));
+        let [Some((one, left_condition)), Some((other, right_condition))] = parts else { return false };
+        let measures: Vec<Arc<str>> = [one, other].into_iter().flatten().collect();
+        // In `revenue, cancelled or no-shows`, all are measures.
+        let is_only = self.draft.values.iter().all(|name| measures.contains(name));
+        let Some(count) = self.count_of_main().filter(|_| !measures.is_empty() && is_only) else { return false };
+        let is_condition =
+            |step: &&Step| matches!(step.added, Added::Condition(_) | Added::Several | Added::Segment | Added::Or);
+        let before = first.checked_sub(1).map(|at| &steps[at]).filter(is_condition);
+        let whole = self.text(left.start, right.end);
+        if before.is_some() || steps.get(first + 3).filter(is_condition).is_some() {
+            let message = format!("`{whole}` stands next to other conditions; it is unclear which ones `or` joins");
+            self.unclear(&whole, message, measures);
+            return true;
+        }
+        for (measure, condition) in measures.iter().zip([&left_condition, &right_condition]) {
+            let meaning = format!("measure {measure}");
+            if let Some(piece) = self.pieces.iter_mut().find(|piece| piece.meaning == meaning) {
+                piece.meaning = format!("only rows where {} is true", condition.member);
+            }
+        }
+        self.draft.values = vec![Arc::clone(&count)];
+        if let Some(order) = self.draft.order.as_mut().filter(|order| measures.contains(&order.member)) {
+            order.member = count;
+        }
+        for condition in [&left_condition, &right_condition] {
+            if !self.draft.filters.contains(condition) {
+                self.draft.filters.push(condition.clone());
+            }
+        }
+        self.piece(&whole, "one of these conditions is enough".to_owned(), CERTAINTY_OF_ALTERNATIVES);
+        self.state.alternatives.push(vec![left_condition, right_condition]);
+        true
+    }
+
+    /// Returns the condition that a step added, or the one of the measure that it added. The name of the measure must
+    /// also name its boolean dimension. The measure is `None` if the step added a condition.
+    fn counted_condition(&self, step: &Step) -> Option<(Option<Arc<str>>, DraftFilter)> {
+        if let Added::Condition(index) = step.added {
+            let filter = self.draft.filters.get(index)?;
+            return (filter.values == [DraftValue::Boolean(true)]).then(|| (None, filter.clone()));
+        }
+        let items = &self.items[step.start..step.end];
+        let measures = items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Member(candidates) => Some((item, &candidates.members)),
+            _ => None,
+        });
+        let found = measures.flat_map(|(item, members)| members.iter().map(move |index| (item, *index)));
+        let (item, entry) = found
+            .map(|(item, index)| (item, self.vocabulary.entry(index)))
+            .find(|(_, entry)| self.draft.values.contains(&entry.name) && entry.counted_if.is_some())?;
+        let switch =
+            entry.counted_if.clone().filter(|switch| self.switch_named(&item.text).as_ref() == Some(switch))?;
+        let condition = DraftFilter { member: switch, operator: "equals", values: vec![DraftValue::Boolean(true)] };
+        Some((Some(Arc::clone(&entry.name)), condition))
     }
 
     /// Adds alternatives. Values of one dimension become one list.

@@ -67,7 +67,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a number: of rows, of a dimension, or without a member. Returns the number of items read.
+    /// Reads a number as a condition on a number of each row, or as a limit of rows. Asks the caller about any other
+    /// number. Returns the number of items read.
     pub(super) fn number(&mut self, at: usize, text: &str, number: f64, unit: Option<&Unit>) -> usize {
         if let Some(length) = self.comparison_behind(at, number, unit) {
             return length;
@@ -90,7 +91,8 @@ impl Reader<'_> {
             self.state.is_which = true;
             return self.piece(text, format!("{number} rows"), 1.0);
         }
-        if is_plain && !self.draft.values.is_empty() && self.is_before(at, MemberKind::Number) {
+        let has_rows = !self.draft.values.is_empty() || self.state.cube.is_some() || self.names_rows_behind(at + 1);
+        if is_plain && has_rows && self.is_before(at, MemberKind::Number) {
             return self.number_of(at, number);
         }
         if is_plain && self.is_before(at, MemberKind::Text) {
@@ -119,6 +121,15 @@ impl Reader<'_> {
         let (index, None) = (numbers.next()?, numbers.next()) else { return None };
         self.compare((at, at + 1), index, None, false, &[(DraftValue::Number(number), Some(unit.clone()))], 0.9);
         Some(1)
+    }
+
+    /// Returns whether the name of rows directly follows a numeric dimension at a place, as in `5 star reviews`.
+    fn names_rows_behind(&self, at: usize) -> bool {
+        let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
+        let kind = self.items.get(at).map(|item| &item.kind);
+        let number = matches!(kind, Some(ItemKind::Member(found)) if found.members.iter().all(is_number));
+        let rows = self.items.get(at + 1).map(|item| &item.kind);
+        number && matches!(rows, Some(ItemKind::Member(found)) if self.names_rows(found))
     }
 
     /// Returns whether a number limits the rows: the next item may be a string dimension. If a value was selected

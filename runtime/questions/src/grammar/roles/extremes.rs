@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Candidates, ItemKind, MAX_CHOICES, Reader, Role};
 use crate::draft::{Aggregation, DraftOrder};
-use crate::language::{Meaning, Superlative};
+use crate::language::{Meaning, Superlative, WordList};
 use crate::members::{MemberEntry, MemberKind};
 
 /// The certainty if an average replaces a measure whose name contains a superlative, such as `worst delay`.
@@ -70,6 +70,9 @@ impl Reader<'_> {
         if self.state.aggregate.is_some() || !candidates.members.iter().all(is_number) || !self.follows_ranking(at) {
             return None;
         }
+        if let Some(length) = self.largest_sum(at, text, candidates) {
+            return Some(length);
+        }
         let aggregation = if is_largest { Aggregation::Maximum } else { Aggregation::Minimum };
         let members = self.measures_with(text, candidates, aggregation);
         let averages = self.measures_with(text, candidates, Aggregation::Average);
@@ -95,6 +98,26 @@ impl Reader<'_> {
             self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending: is_largest });
         }
         Some(self.piece(text, format!("measure {name}"), candidates.certainty))
+    }
+
+    /// Ranks groups by the only sum of a number behind `most` or `fewest`, as in `which guest booked the most nights`.
+    /// Returns the number of items read.
+    fn largest_sum(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
+        let is_descending = self.state.rank?;
+        let is_filler = |item: &&super::Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let before = self.items[..at].iter().rev().find(|item| !is_filler(item))?.text.to_lowercase();
+        let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
+        if !has_groups || !self.items[at].is_plural || !self.language.has(WordList::Amounts, &before) {
+            return None;
+        }
+        let mut members = self.measures_with(text, candidates, Aggregation::Sum);
+        members.retain(|index| self.vocabulary.entry(*index).aggregation == Some(Aggregation::Sum));
+        let [only] = members[..] else { return None };
+        self.state.rank = None;
+        let name = Arc::clone(&self.vocabulary.entry(only).name);
+        self.add_value(&name);
+        self.draft.order = Some(DraftOrder { member: Arc::clone(&name), is_descending });
+        Some(self.piece(text, format!("measure {name}"), CERTAINTY_OF_AVERAGE))
     }
 
     /// Asks the caller about a number in the singular behind `best` or `worst`, as in `best rating`, if the only

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{MAX_CHOICES, NeededMeasure, Over, Reader, TimeItem};
+use super::{ItemKind, MAX_CHOICES, NeededMeasure, Over, Reader, TimeItem};
 use crate::draft::{Aggregation, Comparison, DraftFilter, DraftRange, DraftValue};
+use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 use crate::times;
 
@@ -52,6 +53,7 @@ impl Reader<'_> {
             self.unclear("", "the question names no measure".to_owned(), choices);
         }
         self.check_bare_groups();
+        self.check_persons();
         self.complete_alphabetical();
         self.complete_order_piece();
         self.check_contradictions();
@@ -134,6 +136,19 @@ impl Reader<'_> {
                 format!("`{member}` cannot meet two conditions that exclude each other; a list of values needs `or`");
             self.unclear("", message, vec![member]);
         }
+    }
+
+    /// Asks the caller for a group if the question begins with a word such as `who`, but names no rows that are persons.
+    fn check_persons(&mut self) {
+        let Some(first) = self.items.first().filter(|item| item.kind == ItemKind::Word(Meaning::Which)) else { return };
+        let is_person = self.language.has(WordList::Persons, &first.text.to_lowercase());
+        let has_group = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
+        if !is_person || has_group || !self.clarifications.is_empty() {
+            return;
+        }
+        let text = first.text.clone();
+        let choices = self.text_dimensions();
+        self.unclear(&text, format!("`{text}` asks for names; write the group, as in `which customer`"), choices);
     }
 
     pub(super) fn counts(&self, name: &Arc<str>) -> bool {

@@ -11,6 +11,8 @@ use crate::spelling::spelled;
 
 /// The certainty of a time dimension that only shares a word with the question.
 const CERTAINTY_OF_TIME: f64 = 0.8;
+/// The certainty of a condition whose name has another prefix in the question.
+const CERTAINTY_OF_OPPOSITE: f64 = 0.9;
 
 impl Reader<'_> {
     /// Returns whether a measure names the rows that another measure is about, as in `average age of subscribers`.
@@ -117,6 +119,26 @@ impl Reader<'_> {
         };
         let own = self.values.values.iter().filter(|known| known.member == *member && known.rows != Some(0));
         own.map(|known| &known.value).find(|value| is_lack(value)).map(Arc::clone)
+    }
+
+    /// Reads a word such as `unanswered` if a boolean dimension of the main cube is named by it without the prefix.
+    /// Returns the number of items read.
+    pub(super) fn opposite(&mut self, text: &str) -> Option<usize> {
+        let lower = text.to_lowercase();
+        let ends = (1..lower.len()).filter(|end| lower.is_char_boundary(*end));
+        let prefixed = ends.filter(|end| self.language.has(WordList::LackPrefixes, &lower[..*end]));
+        let rests: Vec<&str> = prefixed.map(|end| lower[end..].trim_start_matches('-')).collect();
+        let is_named = |entry: &MemberEntry| {
+            let mut names = entry.phrases.iter().chain(&entry.synonyms).map(|name| spelled(name));
+            names.any(|name| rests.iter().any(|rest| *rest == name || name.strip_prefix("is ") == Some(rest)))
+        };
+        let is_switch = |entry: &MemberEntry| entry.kind == MemberKind::Boolean && self.is_of_main_cube(entry);
+        let switches = self.vocabulary.entries().map(|(_, entry)| entry);
+        let mut switches = switches.filter(|entry| is_switch(entry) && is_named(entry));
+        let (Some(only), None) = (switches.next(), switches.next()) else { return None };
+        let (name, is_negated) = (Arc::clone(&only.name), std::mem::take(&mut self.state.is_negated));
+        self.filter(&name, "equals", vec![DraftValue::Boolean(is_negated)]);
+        Some(self.piece(text, format!("only rows where {name} is {is_negated}"), CERTAINTY_OF_OPPOSITE))
     }
 
     /// Returns whether the word at a place adds nothing to the name before it, as in `without an e-mail address`.

@@ -59,8 +59,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the measures that can be combined with the groups and conditions, and that count the things whose rows
-    /// another measure counts all: by their keys, or else according to their names.
+    /// Returns the measures that can replace a count of all rows of a cube: they can be combined with the groups and
+    /// conditions, and count the same things. Measures that count keys of the cube come before measures with its name.
     fn counts_like(&self, count: &MemberEntry) -> Vec<Arc<str>> {
         let cube = count.cube.as_deref().filter(|_| self.counts_all(&count.name));
         let Some(cube) = cube.and_then(|cube| self.vocabulary.cube(cube)) else { return Vec::new() };

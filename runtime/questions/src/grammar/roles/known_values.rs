@@ -12,7 +12,7 @@ use crate::spelling::spelled;
 impl Reader<'_> {
     /// Reads values whose dimension was looked up, such as `JFK or EWR`. Returns the number of items read.
     pub(super) fn known_value(&mut self, at: usize, text: &str, values: &[KnownValue]) -> usize {
-        self.state.groups = false;
+        let by_values = std::mem::take(&mut self.state.groups);
         if self.names_compared_number(at) {
             return self.piece(text, "a part of the name of the compared number".to_owned(), CERTAINTY_OF_NAME);
         }
@@ -69,6 +69,8 @@ impl Reader<'_> {
         let is_compared = list.is_compared || std::mem::take(&mut self.state.compares_times);
         // `in rain and in fog` requests a row for each value.
         let is_separate = list.repeats.iter().take(count.saturating_sub(1)).any(|repeats| *repeats);
+        // `revenue by studio and suite` requests a row for each value, too.
+        let is_compared = is_compared || (by_values && !self.state.is_negated);
         if (is_compared || (is_separate && !self.state.is_negated)) && end > at + 1 {
             self.group(member);
         }
@@ -163,6 +165,8 @@ impl Reader<'_> {
             index.is_none_or(|index| self.is_reached(self.vocabulary.entry(index)))
         };
         members = narrowed(members, &is_reached);
+        // `rentals picked up in Lisbon`, although they may also end there.
+        members = narrowed(members, &|member| self.is_named_by_verb(at, member));
         // `revenue of customers from Spain`, although orders have a country of origin too.
         members = narrowed(members, &|member| self.is_of_named_cube(at, member));
         if let Some(wanted) = self.direction_before(at) {
@@ -238,6 +242,9 @@ impl Reader<'_> {
             return self.unit_of_answer(text);
         }
         if let Some(length) = self.named_time(at, text) {
+            return length;
+        }
+        if let Some(length) = self.opposite(text) {
             return length;
         }
         if self.is_redundant(at, text) {

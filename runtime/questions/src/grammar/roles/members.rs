@@ -75,6 +75,8 @@ impl Reader<'_> {
             (true, ..) => Role::Group,
             (_, true, None) => Role::Group,
             (_, _, Some(_)) if self.ranks_groups() && self.may_group(candidates) => Role::Group,
+            // `the most common fault under warranty` has a condition.
+            (_, _, Some(_)) if !self.draft.groups.is_empty() && self.may_only_select(candidates) => Role::Any,
             (_, _, Some(_)) => Role::Value,
             // A group whose measure follows, as in `carriers with more than 1000 flights`.
             _ if self.draft.values.is_empty() && self.draft.groups.is_empty() && self.names_groups(at, candidates) => {
@@ -237,6 +239,12 @@ impl Reader<'_> {
             let kind = self.vocabulary.entry(*index).kind;
             kind.is_dimension() || kind == MemberKind::Cube
         })
+    }
+
+    /// Returns whether all members are boolean dimensions or segments.
+    fn may_only_select(&self, candidates: &Candidates) -> bool {
+        let kind = |index: &usize| self.vocabulary.entry(*index).kind;
+        candidates.members.iter().all(|index| matches!(kind(index), MemberKind::Boolean | MemberKind::Segment))
     }
 
     /// Records that a member in the singular is ranked by the words that follow it: `the airline with the most

@@ -1,6 +1,6 @@
 //! Finds verbs with particles, such as `took off` and `dropped off`, which do not mean the verb alone.
 //!
-//! Such a verb is a name or a value if one has its words; these are found before. In other cases the caller is asked,
+//! If a name or a value contains the words of such a verb, it was found before. In other cases the caller is asked,
 //! because neither the verb nor the particle can be ignored.
 
 use super::{Item, ItemKind, Reader};

@@ -38,7 +38,18 @@ impl Reader<'_> {
         let counted = self.state.cube.filter(|_| self.draft.values.is_empty());
         let other = last.or(counted).and_then(cube_of);
         let is_other = other.is_some_and(|other| cube_of(index).is_some_and(|own| own != other));
-        is_other && !self.is_listed(at)
+        is_other && (!self.is_listed(at) || self.is_side(at))
+    }
+
+    /// Returns whether the name of single rows is the side of a comparison, as in `return rate of online sales versus shop
+    /// sales`. It is no number of rows.
+    fn is_side(&self, at: usize) -> bool {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let before = self.items[..at].iter().rev().find(|item| !is_filler(item)).map(|item| &item.kind);
+        let ItemKind::Member(candidates) = &self.items[at].kind else { return false };
+        matches!(before, Some(ItemKind::Word(Meaning::Versus)))
+            && !self.items[at].is_plural
+            && self.names_rows(candidates)
     }
 
     /// Returns whether a word such as `their` makes a name the object of a verb, as in

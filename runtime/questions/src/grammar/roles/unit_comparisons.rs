@@ -26,6 +26,9 @@ impl Reader<'_> {
         if members.is_empty() {
             return None;
         }
+        if let Some(length) = self.other_measure((at, end), &members, unit) {
+            return Some(length);
+        }
         let is_duration = unit.seconds().is_some() && self.is_duration_verb(at);
         let is_open = is_duration && !self.is_any_named(&members, (at, end + MAX_CONTEXT));
         if is_open && let Some(length) = self.unclear_duration((at, end), &members) {
@@ -65,6 +68,31 @@ impl Reader<'_> {
         if let Some(index) = self.pick(&whole, &candidates, Role::Operand) {
             self.compare((at, end), index, Some(meaning), false, values, certainty);
         }
+        Some(end - at)
+    }
+
+    /// Asks the caller about a number with a unit that may belong to a measure: in `stays longer than a week`, the
+    /// measure of the stays has another number, and in `average price by category above 800 euros`, the average has
+    /// the same unit. Returns the number of items read.
+    fn other_measure(&mut self, (at, end): (usize, usize), members: &[usize], unit: &Unit) -> Option<usize> {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let before = self.items[..at].iter().rev().find(|item| !is_filler(item))?;
+        let ItemKind::Member(candidates) = &before.kind else { return None };
+        let entries = || candidates.members.iter().map(|index| self.vocabulary.entry(*index));
+        let is_other = |entry: &MemberEntry| {
+            let combined = entry.combines.as_ref().and_then(|name| self.vocabulary.index_of(name));
+            entry.kind == MemberKind::Measure && combined.is_some_and(|number| !members.contains(&number))
+        };
+        let of_other = candidates.certainty < 1.0 && entries().all(is_other);
+        let is_group = entries().any(|entry| self.is_group(&entry.name));
+        let values = self.draft.values.iter().filter_map(|name| self.vocabulary.index_of(name));
+        let of_unit: Vec<usize> = values.filter(|index| self.has_unit(*index, unit)).collect();
+        if !(of_other || (is_group && !of_unit.is_empty())) {
+            return None;
+        }
+        let whole = self.text(at, end);
+        let choices = self.names(&[of_unit, members.to_vec()].concat());
+        self.unclear(&whole, format!("`{whole}` may compare a measure or a number of each row"), choices);
         Some(end - at)
     }
 

@@ -165,7 +165,9 @@ impl Reader<'_> {
     /// Returns whether a word such as `who` follows the name that it is about, as in `customers who ordered`.
     fn is_relative(&self, at: usize, text: &str) -> bool {
         let before = at.checked_sub(1).map(|before| &self.items[before].kind);
-        let follows_name = matches!(before, Some(ItemKind::Member(_) | ItemKind::Value(_)));
+        // `customers over 50 who are members`
+        let follows_name =
+            matches!(before, Some(ItemKind::Member(_) | ItemKind::Value(_) | ItemKind::Number(..) | ItemKind::Time(_)));
         follows_name && self.language.has(WordList::Relatives, &text.to_lowercase())
     }
 

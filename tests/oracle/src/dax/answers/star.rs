@@ -458,4 +458,40 @@ pub(super) const ANSWERS: &[(&str, &str)] = &[
         r#"[["Thursday, 29 Feb 2024"]]"#,
     ),
     ("EVALUATE {FORMAT(BLANK(), \"0.00\")}", r#"[[""]]"#),
+    // The warehouse computes iterators that read only the columns of a row. BLANK counts as 0 in sums and comparisons, and
+    // makes products BLANK.
+    ("EVALUATE {SUMX(orders, orders[amount] + 1)}", "[[45.5]]"),
+    ("EVALUATE {SUMX(orders, orders[amount] * RELATED(customers[credit]))}", "[[3610]]"),
+    ("EVALUATE {SUMX(orders, IF(orders[amount] > 0, orders[amount], 1))}", "[[44.5]]"),
+    ("EVALUATE {COUNTX(orders, IF(orders[amount] < 6, orders[id]))}", "[[3]]"),
+    ("EVALUATE {MINX(orders, ABS(orders[amount]))}", "[[3]]"),
+    ("EVALUATE {(SUMX(orders, MAX(orders[amount], 8)), SUMX(orders, MIN(orders[amount], 8)))}", "[[62.5, 25]]"),
+    ("EVALUATE {SUMX(orders, SWITCH(orders[status], \"paid\", orders[amount], BLANK(), 100, -1))}", "[[127.5]]"),
+    ("EVALUATE {SUMX(orders, SWITCH(TRUE(), orders[amount] > 9, 2, orders[amount] < 0, 3, 1))}", "[[10]]"),
+    ("EVALUATE {AVERAGEX(orders, COALESCE(orders[amount], 4))}", "[[7.25]]"),
+    ("EVALUATE {SUMX(orders, DIVIDE(orders[amount], orders[id] - 2, 100))}", "[[97.75]]"),
+    ("EVALUATE {COUNTROWS(FILTER(orders, orders[amount] > orders[id] * 2))}", "[[2]]"),
+    ("EVALUATE {SUMX(orders, IF(RELATED(customers[region]) = \"US\", orders[amount], 0))}", "[[30.5]]"),
+    ("EVALUATE {SUMX(orders, VAR a = orders[amount] + 1 RETURN a * a)}", "[[688.25]]"),
+    ("EVALUATE {SUMX(orders, IF(ISBLANK(orders[amount]), 1000, 0))}", "[[1000]]"),
+    (
+        "EVALUATE {SUMX(FILTER(FILTER(orders, orders[status] = \"paid\"), orders[amount] > orders[id]), orders[id])}",
+        "[[3]]",
+    ),
+    ("EVALUATE {SUMX(CALCULATETABLE(orders, orders[status] = \"open\"), orders[id] + 0)}", "[[8]]"),
+    (
+        "EVALUATE SUMMARIZECOLUMNS(customers[region], \"x\", \
+         SUMX(FILTER(orders, orders[amount] <> orders[id]), orders[amount] * 2)) ORDER BY customers[region]",
+        r#"[[null, 8], ["EU", 10], ["US", 61]]"#,
+    ),
+    (
+        "EVALUATE SELECTCOLUMNS(FILTER(customers, customers[id] < 4), \"x\", SUMX(RELATEDTABLE(orders), orders[amount] + 0)) \
+         ORDER BY [x]",
+        "[[null], [5], [30.5]]",
+    ),
+    // The revenue of each day's year up to that day.
+    (
+        "EVALUATE SELECTCOLUMNS(VALUES(orders[day]), \"y\", TOTALYTD([revenue], orders[day])) ORDER BY [y]",
+        "[[-3], [10], [30.5], [35.5], [42.5], [42.5]]",
+    ),
 ];

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use terrane_app::ports::builder::CantBuild;
 use terrane_system_tests::engines::{Engine, Kind};
 use terrane_system_tests::{Program, Scratch};
 
@@ -62,7 +63,7 @@ fn project(settings: &str) -> Scratch {
         .with("models/clean.sql", "{{ config(materialized='table') }} SELECT id FROM {{ ref('large') }}")
 }
 
-/// Returns a command with the engine's variables. The schema of models is that of this process, as the sources are.
+/// Returns a command with the engine's variables. The models, like the sources, are in a schema of this process.
 fn command(name: &str, project: &Scratch, engine: &Engine) -> Program {
     let schema = format!("models_of_process_{}", std::process::id());
     let mut program = program(name, project.path()).variable("SERVICE_MODELS__SCHEMA", &schema);
@@ -79,7 +80,8 @@ fn models_are_built_on_spark_if_sessions_share_a_catalog() {
     let output = command("run", &project, &engine).arguments(&["--json"]).run().expect("it runs");
     if engine.is_sail() {
         assert_eq!(output.code, Some(1), "{output:?}");
-        assert!(output.stderr.contains("has its own catalog") && output.stderr.contains("hint: "), "{output:?}");
+        let reason = CantBuild::CatalogOfSession { warehouse: "spark".to_owned() };
+        assert!(output.stderr.contains(&reason.to_string()) && output.stderr.contains(&reason.hint()), "{output:?}");
         return;
     }
     assert_eq!(output.code, Some(0), "{output:?}");

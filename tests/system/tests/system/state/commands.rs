@@ -26,7 +26,8 @@ fn state_is_transferred_between_sqlite_and_postgres() {
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let again = run(&old, &["state", "dump"], &["--output", file.to_str().unwrap()]);
-    assert!(again.code == Some(1) && again.stderr.contains("already exists"), "{}", again.stderr);
+    assert_eq!(again.code, Some(1), "{again:?}");
+    insta::assert_snapshot!(again.messages(old.project.path()), @"");
 
     let mut worlds = vec![World::over("sqlite://other.db")];
     let engine = start(Kind::Postgres);
@@ -36,7 +37,8 @@ fn state_is_transferred_between_sqlite_and_postgres() {
     let mut text = fs::read_to_string(&file).unwrap();
     for new in worlds {
         let restored = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
-        assert!(restored.code == Some(0) && restored.stderr.contains("the audit log is intact"), "{}", restored.stderr);
+        assert_eq!(restored.code, Some(0), "{restored:?}");
+        insta::allow_duplicates! { insta::assert_snapshot!(restored.messages(new.project.path()), @"") };
         assert_eq!(run(&new, &["audit", "verify"], &[]).code, Some(0));
         let (code, json) =
             examine(new.command(&["doctor"]).variable("SERVICE_SERVER__PORT", &free_port().unwrap().to_string()));
@@ -47,7 +49,8 @@ fn state_is_transferred_between_sqlite_and_postgres() {
         let listed = run(&new, &["auth", "list-keys"], &[]).stdout;
         assert!(listed.contains(&id), "{listed}");
         let refused = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
-        assert!(refused.code == Some(1) && refused.stderr.contains("nothing was restored"), "{}", refused.stderr);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        insta::allow_duplicates! { insta::assert_snapshot!(refused.messages(new.project.path()), @"") };
         // The dump of this database is restored into the next one.
         text = run(&new, &["state", "dump"], &["--output", "-"]).stdout;
         assert!(text.contains("state_restored"), "{text}");
@@ -64,7 +67,8 @@ fn incomplete_dump_is_rejected() {
     let output = run(&world, &["state", "restore"], &["--input", "/no/such/file"]);
     assert!(output.code == Some(1) && output.stderr.contains("/no/such/file"), "{}", output.stderr);
     let output = run(&world, &["state", "dump"], &["--output", "/no/such/folder/x"]);
-    assert!(output.code == Some(1) && output.stderr.contains("cannot be written"), "{}", output.stderr);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    insta::assert_snapshot!(output.messages(world.project.path()), @"");
 }
 
 #[test]
@@ -83,7 +87,8 @@ fn settings_are_shown_with_their_source_and_without_secrets() {
     assert_eq!((&port["value"], &port["source"]), (&"8000".into(), &"default".into()));
     let wrong = Scratch::project().with("service_project.yml", "name: a\nserver: {prot: 1}\n");
     let output = Program::new(BINARY, &["config", "show"], wrong.path()).run().unwrap();
-    assert!(output.code == Some(1) && output.stderr.contains("Did you mean `port`"), "{}", output.stderr);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    insta::assert_snapshot!(output.messages(wrong.path()), @"");
 }
 
 /// Returns the outcome and the finding of a check in the output of `doctor`.

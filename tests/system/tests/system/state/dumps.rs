@@ -96,7 +96,7 @@ fn incomplete_dump_is_not_restored() {
             (b"{}\n".to_vec(), "not a dump"),
             (b"\xff\xfe\n".to_vec(), "line 1: it is not UTF-8"),
             (text.replace("\"format_version\":1", "\"format_version\":2").into_bytes(), "format 2"),
-            (text.replace("\"schema_version\":26", "\"schema_version\":3").into_bytes(), "schema version 3"),
+            (text.replace("\"schema_version\":27", "\"schema_version\":3").into_bytes(), "schema version 3"),
             (text.as_bytes()[..text.len() / 2].to_vec(), "is truncated"),
             (text.as_bytes()[..text.len() - 1].to_vec(), "is truncated"),
             (without(lines.len() - 1).into_bytes(), "is truncated"),

@@ -28,6 +28,7 @@ fn query(id: &str, second: i64, tenant: Option<&str>) -> ExecutedQuery {
         is_cached: false,
         pre_aggregation: None,
         filters: None,
+        members: None,
         predicted: None,
         size: None,
     }

@@ -16,11 +16,11 @@ fn concurrent_servers_migrate_once() {
         let opened = join_all((0..6).map(|_| StateStore::open(&place.url, place.folder.path()))).await;
         for store in opened {
             let store = store.unwrap();
-            assert_eq!(store.schema_version().await.unwrap(), 26);
+            assert_eq!(store.schema_version().await.unwrap(), 27);
             store.ping().await.unwrap();
             store.record_start("0.1.0", "2025-01-01T00:00:00Z").await.unwrap();
         }
-        assert_eq!(place.open().await.schema_version().await.unwrap(), 26);
+        assert_eq!(place.open().await.schema_version().await.unwrap(), 27);
     });
 }
 

@@ -308,7 +308,8 @@ explore: a {}
     let text = imported.file("cubes/a.yml");
     assert!(text.contains("meta: {tags: [net], group_label: Asset, group_item_label: Address}"), "{text}");
     assert!(text.contains("meta: {group_label: Counts}") && !text.contains("_localization"), "{text}");
-    assert!(imported.report.findings.is_empty(), "{:#?}", imported.report.findings);
+    assert_eq!(imported.codes("a.lkml", 3), [Code::NotCarriedOver]);
+    assert_eq!(imported.report.findings.len(), 1, "{:#?}", imported.report.findings);
 }
 
 #[test]

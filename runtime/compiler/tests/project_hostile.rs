@@ -230,11 +230,14 @@ fn syntax_errors_of_all_items_are_reported() {
 metrics:
 \t- name: e
 ";
-    assert_eq!(check(&[("cubes/a.yml", text)]), ["yaml-syntax"; 4]);
     let many = format!("cubes:\n{}", "  - name: a: b\n".repeat(20_000));
-    assert_eq!(check(&[("cubes/a.yml", &many)]).len(), 20);
+    // The alias may name an anchor of another item, so its item is not parsed.
     let anchors = "cubes:\n  - &a\n    name: [x\n  - <<: *a\n    sql_table: t\n";
-    assert_eq!(check(&[("cubes/a.yml", anchors)]), ["yaml-syntax"], "the alias may name an anchor of another item");
+    for (text, expected) in [(text, 4), (many.as_str(), 20), (anchors, 1)] {
+        let codes = check(&[("cubes/a.yml", text)]);
+        let errors = codes.iter().filter(|code| **code == "yaml-syntax").count();
+        assert_eq!(errors, expected, "{codes:?}");
+    }
 }
 
 #[test]

@@ -198,8 +198,8 @@ impl Product {
         Ok(Product { _folder: folder, ..product })
     }
 
-    /// Starts a product over an empty DuckDB whose dialect computes percentiles from ranks, as those of SQLite and MySQL
-    /// do.
+    /// Starts a product over an empty DuckDB whose dialect computes percentiles from ranks, as those of SQLite and
+    /// MySQL do.
     ///
     /// # Errors
     /// DuckDB cannot be opened.

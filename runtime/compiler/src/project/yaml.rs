@@ -116,8 +116,8 @@ pub fn readable_part(file: &Arc<SourceFile>) -> Node {
     Node { origin: Origin::start_of(file), value: NodeValue::Map(entries) }
 }
 
-/// Returns the syntax errors of a file that cannot be parsed. After the first one, the items of lists below the keys at the
-/// top are parsed one by one.
+/// Returns the syntax errors of a file that cannot be parsed. After the first one, the items of lists below the keys at
+/// the top are parsed one by one.
 pub fn syntax_errors(file: &Arc<SourceFile>) -> Vec<Diagnostic> {
     let Err(first) = parse(file) else { return Vec::new() };
     let mut errors = vec![first];
@@ -144,7 +144,7 @@ pub fn syntax_errors(file: &Arc<SourceFile>) -> Vec<Diagnostic> {
     errors
 }
 
-/// Returns whether a text may contain an alias such as `*name`.
+/// Returns whether YAML may contain an alias such as `*name`.
 fn has_alias(text: &str) -> bool {
     text.match_indices('*').any(|(at, _)| {
         let is_name = text[at + 1..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
@@ -152,7 +152,7 @@ fn has_alias(text: &str) -> bool {
     })
 }
 
-/// Returns a part of a text after blanks, so that the part is at its place.
+/// Returns a part of a file after blanks, so that the part is at its place.
 fn at_its_place(text: &str, part: Range<usize>) -> String {
     let before = text[..part.start].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' });
     before.chain(text[part].chars()).collect()

@@ -35,6 +35,8 @@ const ADDED: &str = "added_rows";
 /// A column of the merge: 1 for groups of selected facts, 0 for groups that are only looked up.
 const IS_SELECTED: &str = "is_selected";
 const MERGED: &str = "merged";
+/// The derived table with one row for each group and row of a fact.
+const ROWS: &str = "fact_rows";
 const GROUPED: &str = "grouped";
 const CARRIED: &str = "carried";
 

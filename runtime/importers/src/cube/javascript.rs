@@ -2,8 +2,8 @@
 //!
 //! In: a file with calls of `cube()` and `view()`. Out: the document that a file in YAML would contain. Object literals
 //! become mappings, template strings become strings with `${…}`, and a collection by name becomes a list. Spreads of
-//! constants of the file are replaced by their properties. Nothing is executed. If the value of an expression is known only after running it, the value becomes a template, and later
-//! stages report or close the item.
+//! constants of the file are replaced by their properties. Nothing is executed. If the value of an expression is known
+//! only after running it, the value becomes a template, and later stages report or close the item.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

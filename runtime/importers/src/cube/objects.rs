@@ -1,9 +1,9 @@
 //! Finds the object literals that constants of a JavaScript file hold.
 //!
-//! In: a parsed file. Out: for an expression such as `base` or `common.times`, the object literal of the constant that it
-//! names. A constant counts only if the file cannot change its object: every other mention of its name is a spread, a
-//! value or a part of a template in literals that the import reads. Objects that code may change stay unknown. Not here:
-//! the meaning of properties.
+//! In: a parsed file. Out: for an expression such as `base` or `common.times`, the object literal of the constant that
+//! it names. A constant counts only if the file cannot change its object: every other mention of its name is a spread,
+//! a value or a part of a template in literals that the import reads. Objects that code may change stay unknown. Not
+//! here: the meaning of properties.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -223,7 +223,7 @@ pub(super) fn is_export(source: &str, target: Span) -> bool {
     target == "module.exports" || target.starts_with("module.exports.") || target.starts_with("exports.")
 }
 
-/// Returns the words of a text with their byte offsets.
+/// Returns the words of a source with their byte offsets.
 fn words(text: &str) -> impl Iterator<Item = (u32, &str)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
     let mut at = 0;

@@ -74,9 +74,14 @@ impl<'r> ViewReader<'r> {
         }
         let tags = fields.list("tags");
         let tags = (!tags.is_empty()).then(|| ("tags", Yaml::texts(tags.iter().map(|tag| tag.text.as_str()))));
-        let label = |key| fields.text(key).filter(|text| !text.contains("{{")).map(|text| (key, Yaml::text(text)));
-        let labels = ["group_label", "group_item_label"].map(label);
-        let meta: Vec<_> = tags.into_iter().chain(labels.into_iter().flatten()).collect();
+        let mut meta: Vec<_> = tags.into_iter().collect();
+        for key in ["group_label", "group_item_label"] {
+            match fields.text(key) {
+                Some(label) if label.contains("{{") => fields.drop_key(key, "Write the label.", self.findings),
+                Some(label) => meta.push((key, Yaml::text(label))),
+                None => {}
+            }
+        }
         if !meta.is_empty() {
             yaml.set("meta", Yaml::map(meta));
         }

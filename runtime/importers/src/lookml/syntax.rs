@@ -1,9 +1,8 @@
 //! Parses LookML.
 //!
-//! In: a file. Out: its items with their places, or its syntax errors. After an error, the parser continues with the next
-//! field or view. The values of keys for SQL, HTML and
-//! expressions end at `;;`. All other values are words, strings, lists or blocks. The nesting and the number of items
-//! are bounded. Not here: the meaning of keys.
+//! In: a file. Out: its items with their places, or its syntax errors. After an error, the parser continues with the
+//! next field or view. The values of keys for SQL, HTML and expressions end at `;;`. All other values are words,
+//! strings, lists or blocks. The nesting and the number of items are bounded. Not here: the meaning of keys.
 
 use std::sync::Arc;
 
@@ -14,8 +13,8 @@ const MAX_DEPTH: usize = 32;
 const MAX_ITEMS: usize = 200_000;
 /// The largest number of syntax errors of one file that are reported.
 const MAX_MISTAKES: usize = 20;
-/// The keys of blocks at the top level of a file, and in a view or explore. Parsing continues at a line that begins with
-/// one of them.
+/// The keys of blocks at the top level of a file, and in a view or explore. Parsing continues at a line that begins
+/// with one of them.
 const BLOCKS: &[&[&str]] = &[
     &["view:", "explore:", "datagroup:", "access_grant:", "constant:"],
     &["dimension:", "dimension_group:", "measure:", "filter:", "parameter:", "set:", "join:", "derived_table:"],

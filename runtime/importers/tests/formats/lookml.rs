@@ -291,7 +291,7 @@ fn older_files_are_read_if_they_have_the_new_syntax() {
     assert!(imported.is_filtered("people"), "an older file names it, and may restrict it");
     for file in ["old/people.view.lookml", "old/model.lookml"] {
         assert_eq!(imported.codes(file, 1), [Code::NotRead], "{file}");
-        assert!(imported.messages(file, 1)[0].contains("older LookML"), "{file}");
+        assert!(!imported.messages(file, 1)[0].contains("dashboard"), "{file}");
     }
 }
 
@@ -308,7 +308,8 @@ explore: a {}
     let text = imported.file("cubes/a.yml");
     assert!(text.contains("meta: {tags: [net], group_label: Asset, group_item_label: Address}"), "{text}");
     assert!(text.contains("meta: {group_label: Counts}") && !text.contains("_localization"), "{text}");
-    assert!(imported.report.findings.is_empty(), "{:#?}", imported.report.findings);
+    assert_eq!(imported.codes("a.lkml", 3), [Code::NotCarriedOver]);
+    assert_eq!(imported.report.findings.len(), 1, "{:#?}", imported.report.findings);
 }
 
 #[test]
@@ -321,7 +322,7 @@ explore: a {
 ";
     let imported = Imported::of(Format::LookMl, &[("a.lkml", views)]);
     assert_eq!(imported.codes("a.lkml", 4), [Code::NotCarriedOver]);
-    assert!(imported.messages("a.lkml", 4)[0].contains("a clause"), "{:?}", imported.messages("a.lkml", 4));
+    assert!(imported.messages("a.lkml", 4)[0].contains("`sql`"), "{:?}", imported.messages("a.lkml", 4));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Tests imports of files with syntax errors. Each file that was not read has findings at the places of its errors, also
-//! if no file of the folder was read.
+//! Tests imports of files with syntax errors. Each file that was not read has findings at the places of its errors,
+//! also if no file of the folder was read.
 
 use terrane_compiler::diagnostic::Code;
 use terrane_importers::Format;

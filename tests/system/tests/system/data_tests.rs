@@ -139,7 +139,7 @@ fn cases_run_with_the_tests_of_dimensions() {
     let (_, seen) = ask(&server, &seller, "GET", &path);
     let messages = seen["results"].as_array().unwrap().iter().filter(|result| !result["message"].is_null()).count();
     assert_eq!(messages, 0, "policies hide values from this administrator: {seen}");
-    // The file is read again for the next run.
+    // The next run reads the file as it is then.
     std::fs::write(project.path().join("tests/orders.yml"), CASES.replace("orders.count: 4", "orders.count: 3"))
         .unwrap();
     let (_, run) = ask(&server, &admin, "POST", "/api/v1/data-tests/run");

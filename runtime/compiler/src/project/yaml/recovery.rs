@@ -2,7 +2,8 @@
 //!
 //! In: the text of a file, and the line where the parser stopped. Out: the [`SyntaxMistake`] at its own place, which
 //! may be far above: for a quote that is never closed the parser stops at the end of the file; and the entries of the
-//! file, which can be parsed one by one. Not here: a second parser. The lines are searched one by one for common mistakes; for all others the parser's message is shown.
+//! file, which can be parsed one by one. Not here: a second parser. The lines are searched one by one for common
+//! mistakes; for all others the parser's message is shown.
 
 use std::ops::Range;
 

@@ -5,7 +5,7 @@
 
 use super::rollup::total_of;
 use super::stored::{STATES, merged};
-use super::{Lowering, Name, Query, Select, Source, SqlExpr};
+use super::{Lowering, Name, Query, ROWS, Select, Source, SqlExpr};
 use crate::model::{DimensionId, state_type};
 use crate::plan::{Fact, PlannedAggregate, RowKey, SemiJoin};
 use crate::snippet::AggregateFunction;
@@ -13,8 +13,6 @@ use crate::sql::aggregate_call::is_single_call;
 use crate::sql::dialect_profile::Op;
 use crate::types::LogicalType;
 
-/// The derived table with one row for each group and row of the fact.
-pub(super) const ROWS: &str = "fact_rows";
 /// The column that numbers rows of a cube without a primary key.
 const ROW_NUMBER: &str = "terrane_row";
 

@@ -7,8 +7,7 @@
 //!
 //! [`RANKED_PERCENTILE`]: crate::sql::aggregate_call::RANKED_PERCENTILE
 
-use super::fact::ROWS;
-use super::{Lowering, Name, Query, Select, Source, SqlExpr};
+use super::{Lowering, Name, Query, ROWS, Select, Source, SqlExpr};
 use crate::plan::{Fact, PlannedAggregate};
 use crate::sql::dialect_profile::Op;
 

@@ -5,8 +5,7 @@
 //! `k0` …. Their values are stored as well, because authors' conditions compare them by the rules of the engine. Not
 //! here: reading the tables for a query.
 
-use super::fact::ROWS;
-use super::{Lowered, Lowering, Name, Query, Select, Source, SqlExpr};
+use super::{Lowered, Lowering, Name, Query, ROWS, Select, Source, SqlExpr};
 use crate::model::{ColumnName, Rollup, state_type};
 use crate::plan::{Fact, SecuredPlan};
 use crate::sql::dialect_profile::{DialectProfile, Op};

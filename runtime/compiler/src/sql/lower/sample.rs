@@ -5,8 +5,7 @@
 //! of it. Expressions exist in every dialect, sampling clauses do not: therefore rows are ordered by a hash of their
 //! keys. Not here: the choice of the method (`column_statistics`).
 
-use super::fact::ROWS;
-use super::{Lowering, Name, OrderBy, OrderItem, Page, Query, Select, Source, SqlExpr};
+use super::{Lowering, Name, OrderBy, OrderItem, Page, Query, ROWS, Select, Source, SqlExpr};
 use crate::plan::{Fact, FactSample, SampleMethod};
 use crate::sql::dialect_profile::Op;
 use crate::types::LogicalType;

@@ -6,9 +6,8 @@
 //! mean also has a count, `w0` …. Masks and row filters of policies apply in each part. Not here: the choice of the
 //! tables.
 
-use super::fact::ROWS;
 use super::rollup::total_of;
-use super::{Lowering, Name, Query, Select, Source, SqlExpr};
+use super::{Lowering, Name, Query, ROWS, Select, Source, SqlExpr};
 use crate::model::{AggregateFunction, state_type};
 use crate::plan::{Fact, PlannedAggregate, RowGuard, StateSource, StoredRows, StoredSegment, StoredState, StoredTable};
 use crate::sql::aggregate_call::{AggregateTemplates, op_of};

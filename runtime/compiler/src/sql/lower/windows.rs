@@ -6,9 +6,9 @@
 //! window frame over groups is never used, because a distinct count is not a sum of distinct counts, and groups have
 //! gaps.
 
-use super::fact::{ROWS, any_of_row};
+use super::fact::any_of_row;
 use super::steps::{PARTS, STEPS, chosen, named};
-use super::{IS_SELECTED, Lowering, Name, Query, Select, Source, SqlExpr};
+use super::{IS_SELECTED, Lowering, Name, Query, ROWS, Select, Source, SqlExpr};
 use crate::model::{AggregateFunction, DimensionId};
 use crate::plan::{Fact, MAX_WINDOWS, RowKey};
 use crate::sql::ast::{JoinClause, JoinKind};

@@ -172,11 +172,10 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                 let filters = plan.metric_filters.iter().filter(|(id, _)| id == metric).flat_map(|(_, all)| all);
                 filters.for_each(|filter| self.add_filter(keys, filter));
             }
-            match self.state(aggregate, is_single) {
-                Err(refusal) if refusal.reason == MissReason::MeasureNotStored => {
-                    refusal.members.into_iter().for_each(|name| add(&mut keys.measures, name));
-                }
-                _ => {}
+            if let Err(refusal) = self.state(aggregate, is_single)
+                && refusal.reason == MissReason::MeasureNotStored
+            {
+                refusal.members.into_iter().for_each(|name| add(&mut keys.measures, name));
             }
         }
     }

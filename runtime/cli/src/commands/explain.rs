@@ -132,8 +132,8 @@ fn misses(fact: &Json) -> Vec<Tree> {
         let members: Vec<&str> = miss["members"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
         let members = if members.is_empty() { String::new() } else { format!(" ({})", members.join(", ")) };
         let title = format!("{of}: {}{members}", word(&miss["message"]).trim_end_matches('.'));
-        let add = miss["add"].as_str().map(|line| Tree::new(format!("Add `{line}`.")));
-        lines.push(Tree::with(title, add.into_iter()));
+        let add = miss["add"].as_str().into_iter().flat_map(str::lines);
+        lines.push(Tree::with(title, add.map(|line| Tree::new(format!("Add `{line}`.")))));
     }
     lines
 }

@@ -43,6 +43,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use terrane_app::accounts::Actor;
 use terrane_app::ports::audit::AuditEntry;
+use terrane_app::services::Services;
 use terrane_compiler::diagnostic::Diagnostic;
 use terrane_compiler::project::SourceTree;
 use terrane_compiler::text::nearest::nearest;
@@ -50,7 +51,9 @@ use terrane_pictures::Glyphs;
 use terrane_terminal::TerminalText;
 
 use crate::failure::Failure;
+use crate::project::Project;
 use crate::report::{self, Style};
+use crate::wiring::{self, CommandDuration};
 
 /// The largest number of similar names that an error proposes.
 const MAX_NEAREST: usize = 3;
@@ -111,6 +114,18 @@ pub(crate) fn unknown<'a>(kind: &str, name: &str, candidates: impl IntoIterator<
     let failure = Failure::new(format!("unknown {kind} `{}`", TerminalText::line(name)));
     let names = nearest(name, candidates, MAX_NEAREST);
     if names.is_empty() { failure } else { failure.hint(format!("Similar names: {}.", names.join(", "))) }
+}
+
+/// Loads a project for a command that reads rows, and warns if its pre-aggregations cannot be read.
+///
+/// # Errors
+/// Every problem of the project, if one of them is an error.
+pub(crate) async fn load_for_queries(project: &Project, duration: CommandDuration) -> Result<Services, Failure> {
+    let (services, unread) = wiring::load_for_queries(project, duration).await?;
+    if let Some(failure) = unread {
+        print_warning(&format!("pre-aggregations are not read: {failure}"));
+    }
+    Ok(services)
 }
 
 /// Writes a warning to standard error, unless this run already wrote the same one.

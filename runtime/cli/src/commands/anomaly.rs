@@ -28,7 +28,7 @@ use terrane_wire::anomaly::{self as wire, time};
 
 use super::module::ReadArguments;
 use super::query::refused;
-use super::{Terminal, json_line, print, print_error};
+use super::{Terminal, json_line, load_for_queries, print, print_error};
 use crate::caller;
 use crate::failure::Failure;
 use crate::pictures::PlotWhen;
@@ -238,7 +238,7 @@ pub async fn run(arguments: &AnomalyArguments, project: Project, terminal: Termi
 
 async fn find(arguments: &RunArguments, project: &Project, terminal: Terminal) -> Result<(), Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
-    let engine = wiring::load_for_queries(project, CommandDuration::Short).await?;
+    let engine = load_for_queries(project, CommandDuration::Short).await?;
     let request = request(arguments);
     let run = engine.anomalies.run(&caller, &request).await;
     if has_no_values(&run)

@@ -18,7 +18,7 @@ use terrane_wire::questions::NaturalLanguageAnswer;
 
 use super::prompt::{Prompt, PromptSettings};
 use super::query::{filtered_note, refused};
-use super::{Terminal, json_line, print, print_error, print_warning};
+use super::{Terminal, json_line, load_for_queries, print, print_error, print_warning};
 use crate::caller;
 use crate::failure::Failure;
 use crate::output::{self, OutputArguments};
@@ -94,7 +94,7 @@ pub async fn run(arguments: &AskArguments, project: Project, terminal: Terminal)
     let history = project.folder.root().join(HISTORY);
     let is_short = cases.is_some() || !arguments.words.is_empty();
     let duration = if is_short { CommandDuration::Short } else { CommandDuration::Long };
-    let engine = wiring::load_for_queries(&project, duration).await?;
+    let engine = load_for_queries(&project, duration).await?;
     let model = wiring::language_model(&project)?.map(|backend| engine.model_reader(backend));
     let service = QuestionService::new(engine.queries.clone(), engine.search.clone(), model);
     let asker = Asker { arguments, engine: &engine, service: &service, caller: &caller, terminal };

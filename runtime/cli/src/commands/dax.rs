@@ -12,11 +12,11 @@ use terrane_expectations::Rows;
 use terrane_wire::dax as dax_wire;
 
 use super::query::{query_text, refused};
-use super::{Terminal, print, print_error, print_warning};
+use super::{Terminal, load_for_queries, print, print_error, print_warning};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::report::plural;
-use crate::wiring::{self, CommandDuration};
+use crate::wiring::CommandDuration;
 use crate::{caller, table};
 
 #[derive(Debug, clap::Args)]
@@ -75,7 +75,7 @@ pub async fn run(arguments: &DaxArguments, project: Project, terminal: Terminal)
     let text = arguments.query.as_deref().map(query_text).transpose()?;
     let caller = caller::read(arguments.caller.as_deref())?;
     let duration = if text.is_some() { CommandDuration::Short } else { CommandDuration::Long };
-    let engine = wiring::load_for_queries(&project, duration).await?;
+    let engine = load_for_queries(&project, duration).await?;
     let form = match arguments {
         DaxArguments { check: true, .. } => Form::Problems,
         DaxArguments { sql: true, .. } => Form::Sql,

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use serde_json::{Map, Value as Json};
 use terrane_terminal::{TerminalText, Tree};
 
-use super::print;
 use super::query::{query_text, refused, refused_query};
+use super::{load_for_queries, print};
 use crate::failure::Failure;
 use crate::project::Project;
 use crate::sql_text::indented;
-use crate::wiring::{self, CommandDuration};
+use crate::wiring::CommandDuration;
 use crate::{caller, wire};
 
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ pub async fn run(arguments: &ExplainArguments, project: Project) -> Result<(), F
     let text = query_text(&arguments.query)?;
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
+    let engine = load_for_queries(&project, CommandDuration::Short).await?;
     let body = wire::explain(&engine, &caller, &query, arguments.full || arguments.json).await;
     let body = body.map_err(|error| refused_query(error, &text))?;
     if arguments.json {
@@ -132,8 +132,8 @@ fn misses(fact: &Json) -> Vec<Tree> {
         let members: Vec<&str> = miss["members"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
         let members = if members.is_empty() { String::new() } else { format!(" ({})", members.join(", ")) };
         let title = format!("{of}: {}{members}", word(&miss["message"]).trim_end_matches('.'));
-        let add = miss["add"].as_str().map(|line| Tree::new(format!("Add `{line}`.")));
-        lines.push(Tree::with(title, add.into_iter()));
+        let add = miss["add"].as_str().into_iter().flat_map(str::lines);
+        lines.push(Tree::with(title, add.map(|line| Tree::new(format!("Add `{line}`.")))));
     }
     lines
 }

@@ -8,11 +8,11 @@ use terrane_app::security::{Scope, Scopes};
 use terrane_graphql::{GraphQl, GraphQlContext, GraphQlServices, GraphQlSettings, OperationKind, Response};
 
 use super::query::query_text;
-use super::{Terminal, print};
+use super::{Terminal, load_for_queries, print};
 use crate::caller;
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::wiring::{self, CommandDuration};
+use crate::wiring::CommandDuration;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -64,7 +64,7 @@ pub async fn run(arguments: &GraphqlArguments, project: Project, terminal: Termi
     // With scope `admin` the operator of this machine sees the warehouse's own messages, even if `--as` names a caller.
     let request =
         RequestContext { scopes: Scopes::READ.with(Scope::Admin), ..caller::read(arguments.caller.as_deref())? };
-    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
+    let engine = load_for_queries(&project, CommandDuration::Short).await?;
     let graphql = GraphQl::new(GraphQlServices::from(&engine), GraphQlSettings::default());
     let response = match graphql.read(&document, arguments.operation.as_deref(), variables) {
         Ok(operation) if operation.kind() == OperationKind::Subscription => {

@@ -20,13 +20,13 @@ use terrane_wire::profile::{CubeProfile, type_name, value_to_wire};
 use terrane_wire::{ErrorBody, profile_config};
 
 use super::query::{query_text, refused};
-use super::{Terminal, json_line, print, print_error};
+use super::{Terminal, json_line, load_for_queries, print, print_error};
 use crate::caller;
 use crate::failure::Failure;
 use crate::pictures::PlotWhen;
 use crate::project::Project;
 use crate::report::plural;
-use crate::wiring::{self, CommandDuration};
+use crate::wiring::CommandDuration;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -91,7 +91,7 @@ pub async fn run(arguments: &ProfileArguments, project: Project, terminal: Termi
     }
     let config = config(arguments.config.as_deref())?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
+    let engine = load_for_queries(&project, CommandDuration::Short).await?;
     let range = arguments.date_range.as_ref().map(|words| DateRange::Words(words.as_str().into()));
     let cube: Arc<str> = arguments.cube.as_str().into();
     let profile = engine.profiling.profile(&caller, &cube, range.as_ref(), &config).await;

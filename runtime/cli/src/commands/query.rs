@@ -10,7 +10,7 @@ use terrane_compiler::{Access, SecurityContext};
 use terrane_expectations::hint;
 use terrane_wire::{Code, ErrorBody};
 
-use super::{Terminal, print, print_error, print_warning};
+use super::{Terminal, load_for_queries, print, print_error, print_warning};
 use crate::failure::Failure;
 use crate::output::{self, OutputArguments};
 use crate::project::Project;
@@ -69,7 +69,7 @@ pub async fn run(arguments: &QueryArguments, project: Project, terminal: Termina
     let text = query_text(argument)?;
     let query = wire::parse(&text).map_err(|error| refused(error.into()))?;
     let caller = caller::read(arguments.caller.as_deref())?;
-    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
+    let engine = load_for_queries(&project, CommandDuration::Short).await?;
     let refused = |error| refused_query(error, &text);
     if arguments.sql {
         print(&format!("{}\n", wire::inline_sql(&engine, &caller, &query).await.map_err(refused)?));

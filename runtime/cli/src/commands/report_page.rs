@@ -21,13 +21,13 @@ use terrane_compiler::types::Granularity;
 use terrane_terminal::TerminalText;
 
 use super::check::own_cubes;
-use super::{print_error, unknown};
+use super::{load_for_queries, print_error, unknown};
 use crate::caller;
 use crate::failure::Failure;
 use crate::output_file::OutputFile;
 use crate::project::Project;
 use crate::report::plural;
-use crate::wiring::{self, CommandDuration};
+use crate::wiring::CommandDuration;
 use contents::Contents;
 
 /// The largest number of cubes for which the page shows profiles and anomalies if the arguments name no cubes.
@@ -79,7 +79,7 @@ pub struct ReportArguments {
 pub async fn run(arguments: &ReportArguments, project: Project) -> Result<(), Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
     check_place(&arguments.out)?;
-    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
+    let engine = load_for_queries(&project, CommandDuration::Short).await?;
     let contents = collect(arguments, &engine, &caller).await?;
     let page = page::render(&contents).map_err(|error| Failure::new(format!("the page: {error}")))?;
     arguments.out.write(&page, "--out")?;

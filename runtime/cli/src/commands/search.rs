@@ -14,7 +14,7 @@ use terrane_wire::ErrorBody;
 use terrane_wire::search::{SearchHit, SearchResults};
 
 use super::query::refused;
-use super::{json_line, print, print_error};
+use super::{json_line, load_for_queries, print, print_error};
 use crate::caller;
 use crate::failure::Failure;
 use crate::project::Project;
@@ -67,7 +67,7 @@ pub struct SearchArguments {
 /// The project has errors, or the text or the cube is invalid.
 pub async fn run(arguments: &SearchArguments, project: Project) -> Result<bool, Failure> {
     let caller = caller::read(arguments.caller.as_deref())?;
-    let engine = wiring::load_for_queries(&project, CommandDuration::Short).await?;
+    let engine = load_for_queries(&project, CommandDuration::Short).await?;
     let recorded = recorded_search(&project, &engine).await;
     let search = recorded.as_ref().unwrap_or(&engine.search);
     let named = |name: &String| HitType::ALL.into_iter().find(|kind| kind.as_str() == name.as_str());

@@ -12,7 +12,7 @@ use terrane_compiler::diagnostic::Span;
 use terrane_expectations::{self as expectations, ExpectationOutcome};
 use terrane_terminal::TerminalText;
 
-use super::{Terminal, print};
+use super::{Terminal, load_for_queries, print};
 use crate::failure::Failure;
 use crate::output_file::OutputFile;
 use crate::project::Project;
@@ -145,7 +145,7 @@ pub async fn outcomes(
         return Err(Failure::Project { problems, tree });
     }
     let is_chosen = |text: &str| filter.is_none_or(|filter| text.contains(filter));
-    let engine = wiring::load_for_queries(project, CommandDuration::Short).await?;
+    let engine = load_for_queries(project, CommandDuration::Short).await?;
     let snapshot = engine.catalog.snapshot();
     let tests = DimensionTestRun::all(&snapshot);
     let chosen =

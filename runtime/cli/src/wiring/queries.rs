@@ -13,7 +13,6 @@ use terrane_app::services::Services;
 use terrane_store::StateStore;
 
 use super::{WarehouseUse, for_operator, has_state, open, preaggregations, rollup_place, state, whole};
-use crate::commands::print_warning;
 use crate::failure::Failure;
 use crate::project::Project;
 
@@ -26,26 +25,27 @@ pub enum CommandDuration {
     Long,
 }
 
-/// Connects, loads a project that has no errors, and assembles the use cases of a command that reads rows.
+/// Connects, loads a project that has no errors, and assembles the use cases of a command that reads rows. Also returns
+/// the reason why no pre-aggregations are read, if the state database cannot be read.
 ///
 /// # Errors
 /// Every problem of the project, if one of them is an error.
-pub async fn load_for_queries(project: &Project, duration: CommandDuration) -> Result<Services, Failure> {
-    let published = match published(project, duration).await {
-        Ok(published) => published,
-        Err(failure) => {
-            print_warning(&format!("pre-aggregations are not read: {failure}"));
-            None
-        }
+pub async fn load_for_queries(
+    project: &Project,
+    duration: CommandDuration,
+) -> Result<(Services, Option<Failure>), Failure> {
+    let (published, mut unread) = match published(project, duration).await {
+        Ok(published) => (published, None),
+        Err(failure) => (None, Some(failure)),
     };
     let usage = published.as_ref().map_or(WarehouseUse::Read, |(_, place)| WarehouseUse::ReadTables(place.clone()));
     let (mut loaded, _) = whole(project, open(project, Arc::new(Unobserved), Vec::new(), usage).await)?;
     let tables = loaded.rollups.take();
     let services = for_operator(project, loaded);
     if let Some((store, tables)) = published.map(|(store, _)| store).zip(tables) {
-        follow(project, &services, &store, tables).await;
+        unread = follow(project, &services, &store, tables).await.err();
     }
-    Ok(services)
+    Ok((services, unread))
 }
 
 /// Returns the state database and the place of tables; `None` if the command reads rows only.
@@ -62,12 +62,18 @@ async fn published(
 }
 
 /// Lets queries read the published tables, now and whenever new ones are published.
-async fn follow(project: &Project, services: &Services, store: &Arc<StateStore>, tables: Arc<dyn RollupTables>) {
+///
+/// # Errors
+/// The state database cannot be read.
+async fn follow(
+    project: &Project,
+    services: &Services,
+    store: &Arc<StateStore>,
+    tables: Arc<dyn RollupTables>,
+) -> Result<(), Failure> {
     let service = preaggregations(project, services, store, tables);
-    if let Err(error) = service.reload().await {
-        print_warning(&format!("pre-aggregations are not read: {error}"));
-        return;
-    }
+    service.reload().await.map_err(|error| Failure::new(error.to_string()))?;
     // The task ends with the command.
     tokio::spawn(async move { service.follow().await });
+    Ok(())
 }

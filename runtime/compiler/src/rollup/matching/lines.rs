@@ -101,13 +101,15 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                     let finer = if wanted.nests_in(step) { wanted } else { Granularity::Day };
                     let finer = Some(finer).filter(|_| !step.nests_in(wanted));
                     keys.granularity = [keys.granularity, finer].into_iter().flatten().min();
-                    self.add_zone(keys);
+                    let is_local = time.is_local(self.model()) && !is_same_zone(&time.zone, &plan.timezone);
+                    self.add_zone(keys, is_local);
                 }
                 (None, Some(wanted)) if self.rollup.time.is_none() && id.cube == self.cube.id => {
                     keys.time = Some(self.model().dimension(*id).name.to_string());
                     let step = self.filtered_step(*id).map_or(wanted, |step| step.min(wanted));
                     keys.granularity = [keys.granularity, Some(step)].into_iter().flatten().min();
-                    self.add_zone(keys);
+                    let is_instant = self.model().dimension(*id).time == TimeKind::Utc;
+                    self.add_zone(keys, is_instant && !step.is_sub_day() && !is_utc(&plan.timezone));
                 }
                 _ => self.add_dimension(keys, *id),
             }
@@ -121,14 +123,9 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
     }
 
     /// Adds the zone of the query, if the steps of the definition are days of another one.
-    fn add_zone(&self, keys: &mut MissingKeys) {
-        let zone = &self.matcher.plan.timezone;
-        let is_other = match &self.rollup.time {
-            Some(time) => time.is_local(self.model()) && !is_same_zone(&time.zone, zone),
-            None => !is_utc(zone),
-        };
+    fn add_zone(&self, keys: &mut MissingKeys, is_other: bool) {
         if is_other {
-            keys.timezone = zone.iana_name().map(str::to_owned);
+            keys.timezone = self.matcher.plan.timezone.iana_name().map(str::to_owned);
         }
     }
 
@@ -172,11 +169,10 @@ impl<'p, 'm: 'p> Candidate<'_, 'p, 'm> {
                 let filters = plan.metric_filters.iter().filter(|(id, _)| id == metric).flat_map(|(_, all)| all);
                 filters.for_each(|filter| self.add_filter(keys, filter));
             }
-            match self.state(aggregate, is_single) {
-                Err(refusal) if refusal.reason == MissReason::MeasureNotStored => {
-                    refusal.members.into_iter().for_each(|name| add(&mut keys.measures, name));
-                }
-                _ => {}
+            if let Err(refusal) = self.state(aggregate, is_single)
+                && refusal.reason == MissReason::MeasureNotStored
+            {
+                refusal.members.into_iter().for_each(|name| add(&mut keys.measures, name));
             }
         }
     }

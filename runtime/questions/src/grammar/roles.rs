@@ -308,7 +308,11 @@ impl<'r> Reader<'r> {
 
     /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
-        let found = self.paired(at).or_else(|| self.verb_of_place(at)).or_else(|| self.verb_with_particle(at)).or_else(|| self.hour_condition(at));
+        let found = self
+            .paired(at)
+            .or_else(|| self.verb_of_place(at))
+            .or_else(|| self.verb_with_particle(at))
+            .or_else(|| self.hour_condition(at));
         let found = found.or_else(|| self.route(at)).or_else(|| self.counted_back(at));
         let found = found.or_else(|| self.dated_event(at)).or_else(|| self.divided_name(at));
         let found = found.or_else(|| self.unit_of_rate(at));

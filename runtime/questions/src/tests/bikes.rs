@@ -1,5 +1,5 @@
-//! Questions about bicycle shops that were written before the grammar was tried on them, with the draft that each one
-//! means.
+//! Questions about bicycle shops that were written before the grammar was tried on them, with the draft or the request
+//! for clarification that is accepted for each one.
 
 use super::models::Model;
 use super::*;

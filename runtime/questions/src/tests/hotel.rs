@@ -1,5 +1,5 @@
-//! Questions about a chain of hotels that were written before the grammar was tried on them, with the draft or the request for
-//! clarification that is accepted for each one.
+//! Questions about a chain of hotels that were written before the grammar was tried on them, with the draft or the request
+//! for clarification that is accepted for each one.
 
 use super::models::Model;
 use super::*;

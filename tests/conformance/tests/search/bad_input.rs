@@ -38,10 +38,19 @@ fn texts() -> Vec<(String, Expected, Expected, Expected)> {
     all.extend(with(&["the of by and", "which is what", "a"], answered));
     // Patterns whose naive search takes exponential time.
     all.extend(with(
-        &["(a+)+$", "((((.*)*)*)*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$", &format!("{}!", "a".repeat(250)), "(?:x{99}){99}"],
+        &[
+            "(a+)+$",
+            "((((.*)*)*)*)*x",
+            "^(([a-z])+.)+[A-Z]([a-z])+$",
+            &format!("{}!", "a".repeat(250)),
+            "(?:x{99}){99}",
+        ],
         answered,
     ));
-    all.extend(with(&["xyzzy\u{0}\u{1}\u{1b}[31m\u{7f} plugh", "\u{202e}yzzyx\u{202c} \u{2067}hgulp\u{2069}"], answered));
+    all.extend(with(
+        &["xyzzy\u{0}\u{1}\u{1b}[31m\u{7f} plugh", "\u{202e}yzzyx\u{202c} \u{2067}hgulp\u{2069}"],
+        answered,
+    ));
     all.extend(with(
         &["'; DROP TABLE raw.stock; --", "x' UNION SELECT password FROM users --", "\") OR (\"a\" = \"a"],
         answered,
@@ -56,7 +65,10 @@ fn texts() -> Vec<(String, Expected, Expected, Expected)> {
     ));
     // Characters that become many others, marks without letters, open quotation marks, and numbers without a value.
     all.extend(with(&[&"\u{fdfa}".repeat(250), &format!("e{}", "\u{301}".repeat(250)), "\"xyzzy", "`"], answered));
-    all.extend(with(&["1e309 xyzzy", &"9".repeat(200), "over -0 xyzzy", "NaN", "top 99999999999999999999 xyzzy"], answered));
+    all.extend(with(
+        &["1e309 xyzzy", &"9".repeat(200), "over -0 xyzzy", "NaN", "top 99999999999999999999 xyzzy"],
+        answered,
+    ));
     all
 }
 

@@ -146,7 +146,8 @@ async fn suggestions_are_selected_by_type_tag_and_status() {
     assert_eq!(names(&body["data"]["typed"]), ["stock.lot", "places.lobby"], "{body}");
     assert_eq!(names(&body["data"]["tagged"]), ["stock.load_out"]);
     assert_eq!(names(&body["data"]["certified"]), Vec::<String>::new());
-    for (field, value) in [("types", json!(["measures"])), ("tags", json!([5])), ("certification_status", json!("ok"))] {
+    for (field, value) in [("types", json!(["measures"])), ("tags", json!([5])), ("certification_status", json!("ok"))]
+    {
         let mut body = json!({"query": "lo"});
         body[field] = value;
         let (status, answer) = house.send("writer", "POST", "/api/v1/search/autocomplete", body).await;

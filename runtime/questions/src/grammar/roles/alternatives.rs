@@ -255,7 +255,8 @@ impl Reader<'_> {
         let (item, entry) = found
             .map(|(item, index)| (item, self.vocabulary.entry(index)))
             .find(|(_, entry)| self.draft.values.contains(&entry.name) && entry.counted_if.is_some())?;
-        let switch = entry.counted_if.clone().filter(|switch| self.switch_named(&item.text).as_ref() == Some(switch))?;
+        let switch =
+            entry.counted_if.clone().filter(|switch| self.switch_named(&item.text).as_ref() == Some(switch))?;
         let condition = DraftFilter { member: switch, operator: "equals", values: vec![DraftValue::Boolean(true)] };
         Some((Some(Arc::clone(&entry.name)), condition))
     }

@@ -27,7 +27,8 @@ impl Reader<'_> {
     pub(super) fn verb_of_place(&mut self, at: usize) -> Option<usize> {
         let verb = self.verb_at(at)?;
         let preposition = at + verb.length;
-        let value = self.items[preposition..].iter().position(|item| !is_preposition(item)).filter(|count| *count > 0)?;
+        let value =
+            self.items[preposition..].iter().position(|item| !is_preposition(item)).filter(|count| *count > 0)?;
         let ItemKind::Value(values) = &self.items.get(preposition + value)?.kind else { return None };
         let is_named = |member: &Arc<str>| self.has_root_of(member, &verb);
         let name = values.iter().map(|known| &known.member).find(|member| is_named(member)).map(Arc::clone)?;

@@ -33,7 +33,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use terrane_app::builds::Builds;
 use terrane_app::catalog::{self, Snapshot};
-use terrane_app::cost::Guardrails;
+use terrane_app::cost::{ExecutionLog, Guardrails};
 use terrane_app::cron_schedule::CronSchedule;
 use terrane_app::data_tests::{DataTestSchedule, DataTestSettings};
 use terrane_app::governance::{ApprovalService, GovernancePorts, GovernanceService, GovernanceSettings};

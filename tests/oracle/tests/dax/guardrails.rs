@@ -54,10 +54,10 @@ fn returned_rows_are_limited_and_read_rows_are_not() {
             "EVALUATE TOPN(3, SUMMARIZECOLUMNS(orders[id], \"r\", [revenue]), [r])",
         ] {
             let error = served.dax(query).unwrap_err();
-            assert_eq!(error.code, Code::GuardrailExceeded, "{query}: {}", error.message);
-            assert!(error.message.contains("`max_rows_returned`"), "{}", error.message);
-            assert_eq!(error.field("limit"), Some(&json!(2)));
-            let suggestion = error.field("suggestion").unwrap().as_str().unwrap();
+            assert_eq!(error.body.code, Code::GuardrailExceeded, "{query}: {}", error.body.message);
+            assert!(error.body.message.contains("`max_rows_returned`"), "{}", error.body.message);
+            assert_eq!(error.body.field("limit"), Some(&json!(2)));
+            let suggestion = error.body.field("suggestion").unwrap().as_str().unwrap();
             assert!(suggestion.contains("TOPN") && !suggestion.contains("`limit`"), "{suggestion}");
         }
     });
@@ -104,8 +104,8 @@ fn conditions_on_dates_are_bounds_on_time() {
             "EVALUATE {SUMX(orders, orders[amount] * 2)}",
         ] {
             let error = served.dax(query).unwrap_err();
-            assert_eq!(error.code, Code::GuardrailExceeded, "{query}: {}", error.message);
-            let suggestion = error.field("suggestion").unwrap().as_str().unwrap();
+            assert_eq!(error.body.code, Code::GuardrailExceeded, "{query}: {}", error.body.message);
+            let suggestion = error.body.field("suggestion").unwrap().as_str().unwrap();
             assert!(suggestion.contains("DATESBETWEEN") && !suggestion.contains("time_range"), "{suggestion}");
         }
     });

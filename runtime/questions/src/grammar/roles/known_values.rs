@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{DraftValue, Item, ItemKind, MAX_CHOICES, MAX_VALUES, Reader, certainty_of};
 use crate::draft::Unit;
-use crate::language::{Direction, Meaning};
+use crate::language::{Direction, Meaning, WordList};
 use crate::members::{KnownValue, MemberKind};
 use crate::spelling::spelled;
 
@@ -69,8 +69,10 @@ impl Reader<'_> {
         let is_compared = list.is_compared || std::mem::take(&mut self.state.compares_times);
         // `in rain and in fog` requests a row for each value.
         let is_separate = list.repeats.iter().take(count.saturating_sub(1)).any(|repeats| *repeats);
-        // `revenue by studio and suite` requests a row for each value, too.
-        let is_compared = is_compared || (by_values && !self.state.is_negated);
+        // `revenue by studio and suite` requests a row for each value, too, but `by phone or mail` does not.
+        let is_or = |item: &Item| self.language.has(WordList::Or, &item.text.to_lowercase());
+        let is_list = by_values && !self.state.is_negated && !self.items[at..end].iter().any(is_or);
+        let is_compared = is_compared || is_list;
         if (is_compared || (is_separate && !self.state.is_negated)) && end > at + 1 {
             self.group(member);
         }

@@ -100,9 +100,8 @@ mod tests {
 
     #[test]
     fn failure_repeats_the_output_of_the_program() {
-        let error =
-            run_quiet(Command::new("sh").args(["-c", "echo mirror-7 >&2; exit 3"]), Duration::from_secs(10))
-                .unwrap_err();
+        let error = run_quiet(Command::new("sh").args(["-c", "echo mirror-7 >&2; exit 3"]), Duration::from_secs(10))
+            .unwrap_err();
         assert!(error.to_string().contains("mirror-7"), "{error}");
     }
 

@@ -118,7 +118,7 @@ fn input_that_ends_within_a_message_is_reported() {
     client.send_bytes(b"Content-Length: 900000000\r\n\r\n{");
     let error = client.hang_up().unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof, "{error}");
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @"the input ends after 1 of 900000000 bytes of a message");
 }
 
 #[test]

@@ -412,16 +412,21 @@ fn rename_changes_all_files_and_the_project_still_compiles() {
 #[test]
 fn rename_is_refused_with_a_reason() {
     let mut client = Client::initialized();
-    let mut refused = |new: &str| {
+    let refused = |new: &str| {
         let answer = client.behind("textDocument/rename", METRICS, "numerator: flights.on_t", json!({"newName": new}));
         assert_eq!(answer["error"]["code"], -32803, "{new}: {answer}");
         answer["error"]["message"].as_str().unwrap().to_owned()
     };
-    let reasons = ["late", "On Time", "", "metric_time"].map(&mut refused);
-    insta::assert_snapshot!(reasons.join("\n"), @"");
+    let reasons = ["late", "On Time", "", "metric_time"].map(refused);
+    insta::assert_snapshot!(reasons.join("\n"), @r"
+    the name `late` is already used
+    `On Time` is not snake_case: use lower-case letters, digits and `_`, at most 200 characters
+    `` is not snake_case: use lower-case letters, digits and `_`, at most 200 characters
+    `metric_time` is reserved
+    ");
     client.open(METRICS, "metrics: nothing\n");
     let answer = client.behind("textDocument/rename", FLIGHTS, "{name: on_t", json!({"newName": "fresh"}));
-    insta::assert_snapshot!(answer["error"]["message"].as_str().unwrap(), @"");
+    insta::assert_snapshot!(answer["error"]["message"].as_str().unwrap(), @"the project has errors; solve them first: metrics/metrics.yml:1:10: `metrics` must be a list, found `nothing`");
 }
 
 #[test]

@@ -399,7 +399,7 @@ async fn queries_that_scan_too_much_are_refused() {
     let expected = json!({"guardrail": "max_bytes_scanned", "class": "predicted", "limit": 2_000, "requested": 2_400,
         "excess": 400});
     assert_eq!(error["details"], expected);
-    insta::assert_snapshot!(error["suggestion"].as_str().unwrap(), @"");
+    insta::assert_snapshot!(error["suggestion"].as_str().unwrap(), @"Use fewer members, or those that a pre-aggregation stores, so that the columns that are read have at most 2KB.");
     let predicted = house.predict(&ada).await;
     assert_eq!(predicted["guardrail_status"]["within_limits"], false);
     assert_eq!(
@@ -422,7 +422,7 @@ async fn unknown_bytes_pass_the_guardrail_with_a_warning() {
     let (status, checked) = house.ask(&ada, "POST", "/api/v1/optimization/check-guardrails", Some(question)).await;
     assert_eq!((status, &checked["allowed"]), (200, &json!(true)), "{checked}");
     let [warning] = &checked["warnings"].as_array().unwrap()[..] else { panic!("{checked}") };
-    insta::assert_snapshot!(warning.as_str().unwrap(), @"");
+    insta::assert_snapshot!(warning.as_str().unwrap(), @"guardrail `max_bytes_scanned` does not refuse the query, because its bytes are unknown");
     assert_eq!(house.predict(&ada).await["scan_bytes"], Json::Null);
 }
 

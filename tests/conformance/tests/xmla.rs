@@ -347,7 +347,7 @@ async fn every_evaluate_is_answered() {
     let many = "EVALUATE {1} ".repeat(101);
     let (code, message) = fault(&post(&edge, &execute_body(&many, "")).await);
     assert_eq!(code, "XMLAnalysisError.0xc10e0002");
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"line 1, column 1301: the query has more than 100 `EVALUATE`. Split the query.");
 }
 
 #[tokio::test]
@@ -438,9 +438,9 @@ async fn problems_are_faults_with_their_place() {
     let edge = world().edge();
     let (code, message) = fault(&post(&edge, &execute_body("EVALUATE ordrs", "")).await);
     assert_eq!(code, "XMLAnalysisError.0xc10e0002");
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"line 1, column 10: unknown table or variable `ordrs`. Did you mean `orders`?");
     let (_, message) = fault(&post(&edge, &execute_body("SELECT {[Measures].[count]} ON 0 FROM [orders]", "")).await);
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"MDX is not supported, and neither are other statements than DAX: found `SELECT`; send `EVALUATE …`, or a query of a rowset such as `SELECT * FROM $SYSTEM.MDSCHEMA_CUBES`");
     for body in [
         "",
         "<",
@@ -486,10 +486,10 @@ async fn query_over_the_time_limit_ends_with_a_fault() {
         messages.push(message);
     }
     assert_eq!(messages[0], messages[1]);
-    insta::assert_snapshot!(messages[0], @"");
+    insta::assert_snapshot!(messages[0], @"query ran longer than 30 seconds. Add filters, or group by fewer columns. The operator sets the limit with `query.timeout`.");
     let timeout = "<Properties><PropertyList><Timeout>2</Timeout></PropertyList></Properties>";
     let (_, message) = fault(&post(&edge, &execute_body("EVALUATE ROW(\"n\", orders[count])", timeout)).await);
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @"the query ran longer than 2 seconds, the `Timeout` of the request");
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ pub(crate) struct Guardrails {
     max_execution_seconds: Option<f64>,
     /// The largest number of rows of an answer.
     max_rows_returned: Option<f64>,
-    /// True if every cube whose rows are read needs a lower bound on one of its times.
+    /// True if every cube whose rows are read needs a lower bound on one of its time dimensions.
     require_time_filter: bool,
     /// True if every partitioned cube whose rows are read needs a filter on a dimension with `partition: true`.
     require_partition_filter: bool,

@@ -335,7 +335,7 @@ fn missing_join_is_the_reason_for_a_missing_path() {
     )]);
     let findings = imported.findings_at(8);
     assert_eq!(findings.len(), 1);
-    insta::assert_snapshot!(findings[0].message, @"");
+    insta::assert_snapshot!(findings[0].message, @"dimension `city` of cube `orders` is not imported: it needs a join that is not imported");
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn metrics_without_a_counterpart_are_reported_at_their_place() {
     assert!(imported.has_metric("all_time") && imported.has_metric("needs_median") && imported.has_metric("padded"));
     assert!(imported.file("cubes/orders.yml").contains("type: running_total, sql: amount, from: all"));
     let needs = imported.messages("models/metrics.yml", 11);
-    insta::assert_snapshot!(needs.join("\n"), @"");
+    insta::assert_snapshot!(needs.join("\n"), @"metric `on_growth` is not imported: it needs metric `growth`, which is not imported");
 }
 
 #[test]

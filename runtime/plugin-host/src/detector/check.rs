@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn each_series_has_one_small_model() {
         assert!(models(vec![vec![0; MAX_MODEL_BYTES]; 2], 2).is_ok());
-        insta::assert_snapshot!(models(vec![Vec::new()], 2).unwrap_err(), @"");
+        insta::assert_snapshot!(models(vec![Vec::new()], 2).unwrap_err(), @"returned an answer from `train` that violates the contract: 1 models for 2 series");
         let large = models(vec![vec![0; MAX_MODEL_BYTES + 1]], 1).unwrap_err();
-        insta::assert_snapshot!(large, @"");
+        insta::assert_snapshot!(large, @"returned an answer from `train` that violates the contract: model 0 has 65537 bytes, the limit is 65536");
     }
 }

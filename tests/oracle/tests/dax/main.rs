@@ -292,10 +292,9 @@ fn tables_of_one_value_are_values() {
         assert_eq!(served.run_dax(query).map(|answer| json!(rows(&answer))), Ok(expected), "{query}");
     }
     let several = served.run_dax("EVALUATE {VALUES(customers[region]) & \"\"}").unwrap_err();
-    insta::assert_snapshot!(several, @"");
+    insta::assert_snapshot!(several, @"line 1, column 11: expected a single value, found a table of 4 rows");
     let table = served.dax("EVALUATE {orders}").unwrap_err().problem;
-    let (expected, found) = (ExpressionForm::Scalar, ExpressionForm::Table);
-    assert_eq!(table, Some(ProblemKind::WrongShape { expected, found }));
+    assert!(matches!(table, Some(ProblemKind::WrongShape { expected: ExpressionForm::Scalar, .. })), "{table:?}");
 }
 
 /// A project in which deals join people twice: as the buyer and as the seller.

@@ -80,7 +80,12 @@ fn definitions_of_the_example_are_written_and_checked() {
         outdated.push(output.messages(scratch.path()));
         assert!(fs::read_to_string(&file).unwrap().contains("fligths"), "--check writes nothing");
     }
-    insta::assert_snapshot!(outdated.join(""), @"");
+    insta::assert_snapshot!(outdated.join(""), @r"
+    error: [folder]/typescript is outdated
+      hint: Run the command without --check to write it.
+    error: [folder]/python is outdated
+      hint: Run the command without --check to write it.
+    ");
 }
 
 #[test]

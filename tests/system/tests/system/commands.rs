@@ -61,7 +61,10 @@ metrics
     assert!(!seen.to_string().contains("middle") && !seen.to_string().contains("margin"), "{seen}");
     let unknown = list(&["--cube", "ordrs"]);
     assert_eq!(unknown.code, Some(1));
-    insta::assert_snapshot!(unknown.stderr, @"");
+    insta::assert_snapshot!(unknown.stderr, @r"
+    error: unknown cube `ordrs`
+      hint: Similar names: orders.
+    ");
 }
 
 #[test]
@@ -77,7 +80,7 @@ fn queries_of_dax_are_read_one_after_the_other() {
     assert_eq!(data, [&json!([{"[a]": 1}]), &json!([{"orders[id]": 1}])], "{}", output.stderr);
     // If one query of a script fails, the exit code is 1, and the other queries are still answered.
     assert_eq!(output.code, Some(1), "{}", output.stderr);
-    insta::assert_snapshot!(output.stderr, @"");
+    insta::assert_snapshot!(output.stderr, @"line 1, column 10: unknown table or variable `ordrs`. Did you mean `orders`?");
     on_a_terminal(&scratch);
 }
 
@@ -256,7 +259,10 @@ fn expectations_pass_and_fail_visibly() {
     assert_eq!((output.code, &json["ok"], &json["passed"]), (Some(0), &json!(true), &json!(1)));
     let output = run("test", project.path(), &["--filter", "nothing"]);
     assert_eq!(output.code, Some(1), "{output:?}");
-    insta::assert_snapshot!(output.messages(project.path()), @"");
+    insta::assert_snapshot!(output.messages(project.path()), @r"
+    error: no case has `nothing` in its name or file
+      hint: There are 2 cases: right, wrong.
+    ");
 }
 
 #[test]
@@ -289,7 +295,10 @@ fn help_lists_the_first_steps() {
 fn missing_query_is_reported_with_an_example_of_the_project() {
     let output = run("query", &path(FLIGHTS), &[]);
     assert_eq!(output.code, Some(1), "{output:?}");
-    insta::assert_snapshot!(output.messages(&path(FLIGHTS)), @"");
+    insta::assert_snapshot!(output.messages(&path(FLIGHTS)), @r#"
+    error: missing query
+      hint: Write one, as in `terrane query [folder] '{"measures": ["airlines.count"]}'`
+    "#);
 }
 
 const POLICY: &str = "policies:\n  - {name: own, cubes: [t], row_filter: \"{t}.a IN {{ user.attributes.a }}\"}\n";
@@ -305,7 +314,7 @@ fn warnings_of_an_answer_go_to_standard_error() {
         warnings.push(output.stderr);
     }
     assert_eq!(warnings, vec![warnings[0].clone(); 3]);
-    insta::assert_snapshot!(warnings[0], @"");
+    insta::assert_snapshot!(warnings[0], @"warning: the result has 1000 of 4044 rows, because the query has no `limit`");
     let limited = run("query", &path(FLIGHTS), &[&query.replace('{', "{\"limit\": 3, "), "--csv"]);
     assert!(limited.code == Some(0) && !limited.stderr.contains("warning"), "{}", limited.stderr);
 }
@@ -321,7 +330,7 @@ fn row_filters_of_a_caller_without_attributes_are_noted() {
     let project = project.with("policies/t.yml", POLICY).with("caller.json", "{\"attributes\": {\"a\": 1}}");
     let hidden = run("query", project.path(), &[query]);
     assert_eq!(hidden.stdout, "[{\"t.count\":0}]\n", "{hidden:?}");
-    insta::assert_snapshot!(hidden.stderr, @"");
+    insta::assert_snapshot!(hidden.stderr, @"note: row filters apply to `t`, and this caller has no roles and attributes; try --as FILE");
     let caller = project.path().join("caller.json").display().to_string();
     let shown = run("query", project.path(), &[query, "--as", &caller]);
     assert_eq!((shown.stdout.as_str(), shown.stderr.as_str()), ("[{\"t.count\":1}]\n", ""));
@@ -339,5 +348,10 @@ fn operator_sees_the_message_of_the_warehouse() {
     let output = run("query", project.path(), &["{\"measures\": [\"t.total\"]}"]);
     assert_eq!(output.code, Some(1), "{output:?}");
     // The message does not refer to the log, which the command does not write.
-    insta::assert_snapshot!(output.messages(project.path()), @"");
+    insta::assert_snapshot!(output.messages(project.path()), @r#"
+    error: WAREHOUSE_ERROR: the warehouse rejected the statement: Conversion Error: Could not convert string 'x' to INT32 when casting from source column a
+
+    LINE 2:   sum(CAST(t.a AS INTEGER)) AS "t.total"
+                  ^
+    "#);
 }

@@ -155,7 +155,10 @@ fn last_results_are_printed() {
     let print =
         |arguments: &[&str]| Program::new(BINARY, &["test"], project.path()).arguments(arguments).run().unwrap();
     let none = print(&["--last"]);
-    insta::assert_snapshot!(none.messages(project.path()), @"");
+    insta::assert_snapshot!(none.messages(project.path()), @r"
+    error: no server has run the data tests yet
+      hint: Set `data_tests.schedule`, or request a run with POST /api/v1/data-tests/run.
+    ");
     assert!(print(&["--last", "--filter", "id"]).stderr.contains("--filter"));
     let server = Program::new(BINARY, &["serve"], project.path()).arguments(&["--port", "0"]).serve().unwrap();
     ask(&server, &admin, "POST", "/api/v1/data-tests/run");

@@ -196,7 +196,10 @@ fn run_without_cases_writes_an_empty_report() {
     let run = Program::new(BINARY, &["test"], project.path()).arguments(&["--junit", report.to_str().unwrap()]);
     let output = run.run().unwrap();
     assert_eq!(output.code, Some(1), "{output:?}");
-    insta::assert_snapshot!(output.messages(project.path()), @"");
+    insta::assert_snapshot!(output.messages(project.path()), @r"
+    error: the project has no expectations
+      hint: Write cases in tests/*.yml; `terrane test --help` describes them.
+    ");
     let written = std::fs::read_to_string(report).unwrap();
     assert!(written.contains("<testsuites name=\"terrane test\" tests=\"0\" failures=\"0\""), "{written}");
 }

@@ -331,7 +331,7 @@ fn fault_of_a_hook_is_reported_to_its_caller() {
     let checked = run("check", project.path(), &[]);
     assert!(checked.code == Some(1) && checked.stdout.contains("case `n0` and of 4 more"), "{checked:?}");
     assert_eq!(checked.stdout.matches("error[").count(), 1, "{checked:?}");
-    insta::assert_snapshot!(checked.messages(project.path()), @"");
+    insta::assert_snapshot!(checked.messages(project.path()), @"policy-probe: error: refused `on-query`: on purpose");
 }
 
 /// Returns the records of an event in the state database.

@@ -122,7 +122,7 @@ fn wrong_files_are_refused_with_the_places_of_their_problems() {
     }
     let missing = import(&project.path().join("nowhere.yml"), &project, &[]);
     assert_eq!(missing.code, Some(1), "{missing:?}");
-    insta::assert_snapshot!(missing.messages(project.path()), @"");
+    insta::assert_snapshot!(missing.messages(project.path()), @"error: [folder]/nowhere.yml cannot be read: No such file or directory (os error 2)");
     assert_eq!(governance("export", &project, &[]).stdout, text, "nothing was changed");
 }
 
@@ -186,7 +186,7 @@ fn check_reports_breaking_changes_of_certified_members() {
     fs::remove_file(&file).unwrap();
     let missing = run("check", project.path(), &against);
     assert_eq!(missing.code, Some(1), "{missing:?}");
-    insta::assert_snapshot!(missing.messages(project.path()), @"");
+    insta::assert_snapshot!(missing.messages(project.path()), @"error: [folder]/exported.yml cannot be read: No such file or directory (os error 2)");
 }
 
 #[test]

@@ -186,7 +186,10 @@ fn folder_without_a_model_is_reported() {
     let empty = Scratch::empty().with("notes.txt", "nothing");
     let output = Program::new(BINARY, &["import", "cube"], empty.path()).run().unwrap();
     assert_eq!(output.code, Some(1), "{output:?}");
-    insta::assert_snapshot!(output.messages(empty.path()), @"");
+    insta::assert_snapshot!(output.messages(empty.path()), @r"
+    error: [folder] contains no cube in YAML or JavaScript
+      hint: Name the folder that contains the model's .yml or .js files: model/, or schema/.
+    ");
 
     let place = Scratch::empty().with("Old.js", "cube(`Old`, {})");
     let output = Program::new(BINARY, &["import", "cube"], place.path()).run().unwrap();

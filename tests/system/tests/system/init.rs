@@ -183,7 +183,10 @@ fn selected_tables_are_listed_in_the_output() {
     }
     let output = run("init", &place.path().join("none"), &["--from", from, "--tables", "odrers"]);
     assert_eq!(output.code, Some(1), "{output:?}");
-    insta::assert_snapshot!(output.messages(file.parent().unwrap()), @"");
+    insta::assert_snapshot!(output.messages(file.parent().unwrap()), @r"
+    error: unknown table `odrers`
+      hint: Did you mean `orders`? Available tables: `orders`, `Order Items`, `customers`, `regions`.
+    ");
     let output = run("init", &place.path().join("none"), &["--from", from, "--schema", "sales"]);
     assert!(output.code == Some(1) && output.stderr.contains("schema `sales`"), "{}", output.stderr);
     let left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -268,7 +271,10 @@ fn files_inside_the_project_are_not_moved() {
     );
     let again = run("init", project.path(), &["--from", from.to_str().unwrap()]);
     assert_eq!(again.code, Some(1), "{again:?}");
-    insta::assert_snapshot!(again.messages(project.path()), @"");
+    insta::assert_snapshot!(again.messages(project.path()), @r"
+    error: [folder] already contains service_project.yml
+      hint: Name another folder. Existing files are never overwritten.
+    ");
 }
 
 #[test]
@@ -382,7 +388,10 @@ fn invalid_sources_of_a_project_are_reported_and_leave_no_files() {
     }
     let output = run("init", &place.path().join("file"), &[]);
     assert_eq!(output.code, Some(1), "{output:?}");
-    insta::assert_snapshot!(output.messages(place.path()), @"");
+    insta::assert_snapshot!(output.messages(place.path()), @r"
+    error: [folder]/file is a file
+      hint: Name a folder. Nothing was changed.
+    ");
     assert_eq!(files(place.path()), before);
     assert!(!place.path().join("new").exists());
 }
@@ -521,8 +530,14 @@ fn unknown_tables_and_schemas_of_files_are_reported_with_those_that_exist() {
     let files: &[(&str, &[u8])] = &[("a.csv", b"id\n1\n"), ("b.csv", b"id\n2\n")];
     let (table, data) = init_from_folder(files, &["--tables", "a,nope"]);
     assert_eq!(table.code, Some(1), "{table:?}");
-    insta::assert_snapshot!(table.messages(data.path()), @"");
+    insta::assert_snapshot!(table.messages(data.path()), @r"
+    error: [folder] has no table `nope`
+      hint: Its tables: a, b.
+    ");
     let (schema, data) = init_from_folder(files, &["--schema", "public"]);
     assert_eq!(schema.code, Some(1), "{schema:?}");
-    insta::assert_snapshot!(schema.messages(data.path()), @"");
+    insta::assert_snapshot!(schema.messages(data.path()), @r"
+    error: unknown schema `public`
+      hint: Available schemas: `raw`.
+    ");
 }

@@ -95,5 +95,8 @@ fn operator_lists_shows_and_cancels_jobs() {
     assert_eq!(cancelled.len(), 1, "{audited}");
     let (code, _, message) = command(&["jobs", "show", "unknown"], &project);
     assert_eq!(code, Some(1), "{message}");
-    insta::assert_snapshot!(message, @"");
+    insta::assert_snapshot!(message, @r"
+    error: unknown job `unknown`
+      hint: Run `terrane jobs list` to see the newest jobs.
+    ");
 }

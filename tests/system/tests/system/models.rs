@@ -80,7 +80,7 @@ fn run_reports_built_models_and_queries_read_them() {
     assert!(reported[1].starts_with("2/2 large  view  "), "{reported:?}");
     assert_eq!(reported.len(), 2, "{reported:?}");
     let summary = output.stderr.lines().last().unwrap_or_default();
-    insta::assert_snapshot!(summary, @"");
+    insta::assert_snapshot!(summary, @"2 models built");
     assert!(sql(&project, "clean_orders").contains("\"analytics\".\"clean\""));
     // The source has changed, but the table has the rows of its build, and so has the view over the table.
     let project = project.with("service_project.yml", &source("DELETE FROM orders WHERE id > 8"));
@@ -147,7 +147,7 @@ fn hidden_rows_stay_hidden_in_built_models() {
     assert!(count(&project, "in_query", Some(NURSE)).is_err());
     let output = run("run", project.path(), &[]);
     let warnings: Vec<&str> = output.stderr.lines().filter(|line| line.contains("analytics.large")).collect();
-    insta::assert_snapshot!(warnings.join("\n"), @"");
+    insta::assert_snapshot!(warnings.join("\n"), @"note: analytics.large was built from a model that no longer exists; drop it when nothing reads it");
 }
 
 #[test]
@@ -235,7 +235,10 @@ fn killed_run_keeps_existing_relations() {
         if output.code == Some(0) {
             break;
         }
-        insta::allow_duplicates! { insta::assert_snapshot!(output.messages(project.path()), @"") };
+        insta::allow_duplicates! { insta::assert_snapshot!(output.messages(project.path()), @r"
+        error: another run is building models of this project
+          hint: Wait until the other run has ended. The lock of a run that crashed expires after 15 s.
+        ") };
         std::thread::sleep(PAUSE);
         output = run("run", project.path(), &[]);
     }
@@ -295,7 +298,7 @@ fn server_builds_what_it_compiles() {
     let server = serve(&project);
     let (status, compiled) = send(server.address, &writer, "/api/v1/unified/compile", &build);
     assert_eq!((status, &compiled["success"]), (200, &json!(true)), "{compiled}");
-    insta::assert_snapshot!(compiled["warnings"], @"");
+    insta::assert_snapshot!(compiled["warnings"], @r#"["no model was built: the warehouse is open for reading only; Build with a connection that can write: for a DuckDB file, stop the server and run `terrane run`. Until then, queries inline models."]"#);
     assert!(sql(&server).contains("\"analytics\".\"clean\""));
 }
 

@@ -75,7 +75,10 @@ fn used_port_of_metrics_is_reported() {
         .run()
         .unwrap();
     assert_eq!(output.code, Some(1));
-    insta::assert_snapshot!(output.stderr.replace(&address, "[address]"), @"");
+    insta::assert_snapshot!(output.stderr.replace(&address, "[address]"), @r"
+    error: `metrics.address`: [address] is in use by another program; choose another port
+      hint: Choose another port.
+    ");
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn page_contains_only_what_the_caller_may_see() {
     let (file, clerk) = (in_folder(&scratch, "page.html"), in_folder(&scratch, "clerk.json"));
     let output = run("report", scratch.path(), &["--out", &file]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    insta::assert_snapshot!(output.messages(scratch.path()), @"");
+    insta::assert_snapshot!(output.messages(scratch.path()), @"wrote [folder]/page.html: 2 cubes, 1 metric, 2 profiles, 2 series");
     let page = fs::read_to_string(&file).unwrap();
     for words in
         ["secret-1", "stores.city", "shop.total", "per_sale", "<strong>", "40 rows", "class=\"bin\"", "class=\"band\""]

@@ -74,7 +74,10 @@ fn rows_of_a_question_are_printed() {
 fn missing_question_is_reported_with_an_example() {
     let output = run("ask", &path(FLIGHTS), &[]);
     assert_eq!(output.code, Some(1), "{output:?}");
-    insta::assert_snapshot!(output.messages(&path(FLIGHTS)), @"");
+    insta::assert_snapshot!(output.messages(&path(FLIGHTS)), @r"
+    error: missing question
+      hint: Write one, as in `terrane ask [folder] 'orders by month'`.
+    ");
 }
 
 #[test]

@@ -79,7 +79,10 @@ fn log_file_is_in_the_project_folder() {
         .run()
         .unwrap();
     assert_eq!(output.code, Some(1));
-    insta::assert_snapshot!(output.messages(project.path()), @"");
+    insta::assert_snapshot!(output.messages(project.path()), @r"
+    error: cannot open the log file /proc/no/such/folder.log: No such file or directory (os error 2)
+      hint: Check the keys of `log`.
+    ");
 }
 
 #[test]

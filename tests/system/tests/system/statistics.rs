@@ -135,7 +135,11 @@ fn step_in_which_the_data_ends_early_is_marked() {
 
     let text = call(&["anomaly", "run"], project.path(), &arguments[..8]);
     assert!(text.stdout.contains("2024-06-01 (incomplete)"), "{}", text.stdout);
-    insta::assert_snapshot!(text.messages(project.path()), @"");
+    insta::assert_snapshot!(text.messages(project.path()), @r"
+    1 of 3 points in 1 series are anomalous (z_score, sensitivity 2.5, at most 10 steps of history)
+    raw: the deviation as the detector computes it; score: the deviation from 0 to 1
+    incomplete: rows may follow, because the step contains the end of the data or the current time, or is later
+    ");
 
     let page = project.path().join("page.html");
     let output = call(&["report"], project.path(), &["--out", page.to_str().unwrap(), "--granularity", "month"]);
@@ -354,7 +358,7 @@ fn spellings_of_one_value_are_an_insight() {
     };
     let [spelling] = &spellings(&found)[..] else { panic!("{found}") };
     assert_eq!(spelling["column"], "region");
-    insta::assert_snapshot!(spelling["message"].as_str().unwrap(), @"");
+    insta::assert_snapshot!(spelling["message"].as_str().unwrap(), @"`region` has 3 distinct values, but 2 if case and outer spaces are ignored, such as `North` and `north`: each spelling is a separate group until the source or the `sql` of the dimension makes them equal");
     let strict = profile(project.path(), "t", &["--config", "{\"insight_sensitivity\": 0.1}"]);
     assert_eq!(spellings(&strict), [] as [Value; 0], "{strict}");
 }

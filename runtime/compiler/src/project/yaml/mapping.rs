@@ -122,6 +122,6 @@ mod tests {
         let file = Arc::new(SourceFile { path: "a.yml".into(), text: "titel: b\n".into() });
         let NodeValue::Map(entries) = parse(&file).expect("the text is YAML").value else { panic!("a mapping") };
         let hint = unknown_key(&entries[0].0, &["name", "title"], &"the file").hint;
-        insta::assert_snapshot!(hint.expect("a hint"), @"");
+        insta::assert_snapshot!(hint.expect("a hint"), @"Did you mean `title`? Available keys: `title`, `name`.");
     }
 }

@@ -45,7 +45,7 @@ fn conditions_are_counted_for_every_request_that_names_them() {
     let wishes = |count| vec![wire::Aggregate::CountWhere(0); count];
     // Each condition has 1,002 nodes and values.
     assert_eq!(read(wishes(65), list(1_000)), Ok(65));
-    insta::assert_snapshot!(read(wishes(66), list(1_000)).unwrap_err(), @"");
+    insta::assert_snapshot!(read(wishes(66), list(1_000)).unwrap_err(), @"returned an answer from `make-plan` that violates the contract: the conditions of the requests expand to more than 65536 nodes and values together");
     assert_eq!(read(wishes(4_096), list(1)), Ok(4_096));
 }
 
@@ -58,5 +58,5 @@ fn bins_quantiles_and_values_are_bounded_together() {
     wishes.push(wire::Aggregate::Histogram(5));
     assert_eq!(read(wishes.clone(), list(1)), Ok(12));
     wishes.push(wire::Aggregate::TopK(1));
-    insta::assert_snapshot!(read(wishes, list(1)).unwrap_err(), @"");
+    insta::assert_snapshot!(read(wishes, list(1)).unwrap_err(), @"returned an answer from `make-plan` that violates the contract: the bins, quantiles and values of the requests are more than 10000 together");
 }

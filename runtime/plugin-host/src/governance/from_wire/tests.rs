@@ -17,18 +17,18 @@ fn permit_with(audit: Vec<(String, String)>, warnings: Vec<String>) -> Result<De
 fn audit_entries_of_a_verdict_are_bounded_together() {
     let entries = |count: usize, bytes: usize| vec![("key_".to_owned(), "x".repeat(bytes)); count];
     assert!(permit_with(entries(64, 60), Vec::new()).is_ok());
-    insta::assert_snapshot!(permit_with(entries(64, 61), Vec::new()).unwrap_err(), @"");
+    insta::assert_snapshot!(permit_with(entries(64, 61), Vec::new()).unwrap_err(), @"the audit entries are 4160 bytes together; at most 4096");
     assert!(permit_with(entries(1, 4_092), Vec::new()).is_ok());
-    insta::assert_snapshot!(permit_with(entries(1, 4_093), Vec::new()).unwrap_err(), @"");
-    insta::assert_snapshot!(permit_with(entries(65, 1), Vec::new()).unwrap_err(), @"");
+    insta::assert_snapshot!(permit_with(entries(1, 4_093), Vec::new()).unwrap_err(), @"the audit entries are 4097 bytes together; at most 4096");
+    insta::assert_snapshot!(permit_with(entries(65, 1), Vec::new()).unwrap_err(), @"there are 65 audit entries; at most 64");
 }
 
 #[test]
 fn warnings_are_bounded_in_length_and_number() {
     let warnings = |count: usize, bytes: usize| permit_with(Vec::new(), vec!["x".repeat(bytes); count]);
     assert!(warnings(32, 1_024).is_ok());
-    insta::assert_snapshot!(warnings(33, 1).unwrap_err(), @"");
-    insta::assert_snapshot!(warnings(1, 1_025).unwrap_err(), @"");
+    insta::assert_snapshot!(warnings(33, 1).unwrap_err(), @"there are 33 warnings; at most 32");
+    insta::assert_snapshot!(warnings(1, 1_025).unwrap_err(), @"a warning is 1025 bytes; at most 1024");
 }
 
 #[test]

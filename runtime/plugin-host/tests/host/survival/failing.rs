@@ -44,10 +44,10 @@ async fn faults_of_one_caller_open_no_breaker_of_others() {
         faults.push(stage.call(eve).await.unwrap_err());
     }
     assert_eq!(faults, vec![faults[0].clone(); 5]);
-    insta::assert_snapshot!(faults[0], @"");
+    insta::assert_snapshot!(faults[0], @"trapped in `on-query`: wasm trap: wasm `unreachable` instruction executed");
     // Calls with other input are rejected too, but only for this caller.
     let refused = stage.call(CallInput { now: 0, ..eve }).await.unwrap_err();
-    insta::assert_snapshot!(refused, @"");
+    insta::assert_snapshot!(refused, @"was not called for `on-query`: circuit breaker is open; retry in 1000 ms");
     for input in [INPUT, CallInput { user: "eve", tenant: "other", ..INPUT }, CallInput { user: "", ..INPUT }] {
         assert_eq!(stage.call(input).await, Ok(()));
     }
@@ -71,7 +71,7 @@ async fn failures_for_most_callers_open_the_breaker_for_all() {
         assert!(stage.call(CallInput { user, now: 13, ..INPUT }).await.unwrap_err().contains("trapped"), "{user}");
     }
     let refused = stage.call(INPUT).await.unwrap_err();
-    insta::assert_snapshot!(refused, @"");
+    insta::assert_snapshot!(refused, @"was not called for `on-query`: circuit breaker is open; retry in 1000 ms");
     assert_eq!(stage.state(), PluginState::Degraded);
     stage.clock.advance(1);
     assert_eq!(stage.call(INPUT).await, Ok(()));
@@ -90,11 +90,11 @@ async fn impossible_obligations_count_as_faults_of_the_hook() {
     let [export] = &status.exports[..] else { panic!("one function") };
     assert_eq!((export.calls, export.faults, export.is_open), (5, 5, true));
     assert_eq!((stage.state(), stage.host.missing()), (PluginState::Degraded, vec!["policy-test".to_owned()]));
-    insta::assert_snapshot!(stage.call(INPUT).await.unwrap_err(), @"");
+    insta::assert_snapshot!(stage.call(INPUT).await.unwrap_err(), @"was not called for `on-query`: circuit breaker is open; retry in 1000 ms");
     // If the answer of a successful probe is rejected afterwards, the breaker opens for a longer time.
     stage.clock.advance(1);
     stage.call(INPUT).await.unwrap();
     stage.blame(INPUT, "unknown cube `nowhere`");
     stage.clock.advance(1);
-    insta::assert_snapshot!(stage.call(INPUT).await.unwrap_err(), @"");
+    insta::assert_snapshot!(stage.call(INPUT).await.unwrap_err(), @"was not called for `on-query`: circuit breaker is open; retry in 1000 ms");
 }

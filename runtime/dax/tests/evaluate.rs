@@ -71,6 +71,20 @@ fn aggregates_of_columns_are_computed_by_the_warehouse() {
 }
 
 #[test]
+fn different_values_are_counted_by_the_warehouse() {
+    for (column, function, expected) in [
+        ("orders[id]", "DISTINCTCOUNT", &[RowFunction::CountDistinct, RowFunction::Count][..]),
+        ("orders[status]", "DISTINCTCOUNT", &[RowFunction::CountDistinct, RowFunction::Count]),
+        ("orders[status]", "DISTINCTCOUNTNOBLANK", &[RowFunction::CountDistinct]),
+        ("orders[created_at]", "DISTINCTCOUNT", &[]),
+    ] {
+        let (queries, result) = evaluated(&format!("EVALUATE ROW(\"x\", {function}({column}))"));
+        assert!(result.is_ok(), "{function}: {result:?}");
+        assert_eq!((queries.len(), &computed(&queries)[..]), (1, expected), "{function}({column})");
+    }
+}
+
+#[test]
 fn blanks_of_a_column_are_values_with_their_number_of_rows() {
     let (queries, result) = evaluated("EVALUATE ROW(\"x\", COUNTBLANK(orders[id]))");
     assert!(result.is_ok(), "{result:?}");

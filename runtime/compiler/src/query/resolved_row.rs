@@ -16,7 +16,7 @@ pub struct ResolvedRowAggregate {
     pub value: TypedRowValue,
 }
 
-/// A value with its type: an integer, a decimal or a double.
+/// A value with its type: an integer, a decimal or a double. The value of a count of different values can have any type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TypedRowValue {
     pub kind: RowValueKind,
@@ -49,24 +49,27 @@ impl ResolvedRowAggregate {
         let of_type = match self.value.ty {
             LogicalType::Integer => &INTEGERS,
             LogicalType::Decimal => &DECIMALS,
-            _ => &DOUBLES,
+            LogicalType::Float => &DOUBLES,
+            _ => &OTHERS,
         };
         &of_type[self.function as usize]
     }
 }
 
-static INTEGERS: [Aggregate; 5] = aggregates(LogicalType::Integer);
-static DECIMALS: [Aggregate; 5] = aggregates(LogicalType::Decimal);
-static DOUBLES: [Aggregate; 5] = aggregates(LogicalType::Float);
+static INTEGERS: [Aggregate; 6] = aggregates(LogicalType::Integer);
+static DECIMALS: [Aggregate; 6] = aggregates(LogicalType::Decimal);
+static DOUBLES: [Aggregate; 6] = aggregates(LogicalType::Float);
+static OTHERS: [Aggregate; 6] = aggregates(LogicalType::Unknown);
 
 /// Returns the aggregates of values of a type, in the order of [`RowFunction`].
-const fn aggregates(ty: LogicalType) -> [Aggregate; 5] {
+const fn aggregates(ty: LogicalType) -> [Aggregate; 6] {
     [
         aggregate(AggregateFunction::Sum, ty),
         aggregate(AggregateFunction::Avg, ty),
         aggregate(AggregateFunction::Min, ty),
         aggregate(AggregateFunction::Max, ty),
         aggregate(AggregateFunction::Count, ty),
+        aggregate(AggregateFunction::CountDistinct, ty),
     ]
 }
 

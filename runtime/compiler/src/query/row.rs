@@ -27,6 +27,8 @@ pub enum RowFunction {
     Min,
     Max,
     Count,
+    /// The number of different values. It takes a dimension of any type.
+    CountDistinct,
 }
 
 /// A number, or null, that is computed from a row of a cube and the rows that it joins.

@@ -7,7 +7,7 @@ use super::filter::FilterTarget;
 use crate::model::{CubeId, DimensionType};
 use crate::query::{
     ExpectedMember, MemberRef, Predicate, QueryError, ResolvedRowAggregate, ResolvedRowCondition, RowAggregate,
-    RowCondition, RowOperator, RowValue, RowValueKind, TypedRowValue,
+    RowCondition, RowFunction, RowOperator, RowValue, RowValueKind, TypedRowValue,
 };
 use crate::types::{LogicalType, Value};
 
@@ -19,7 +19,10 @@ impl Resolver<'_> {
 
     fn row_aggregate(&self, one: &RowAggregate) -> Result<ResolvedRowAggregate, QueryError> {
         let fact = self.names.public_cube(&one.cube)?.id;
-        let value = self.row_value(&one.value, fact)?;
+        let value = match (one.function, &one.value) {
+            (RowFunction::CountDistinct, RowValue::Member(name)) => self.counted_member(name)?,
+            (_, value) => self.row_value(value, fact)?,
+        };
         Ok(ResolvedRowAggregate { key: Arc::clone(&one.key), fact, function: one.function, value })
     }
 
@@ -56,6 +59,12 @@ impl Resolver<'_> {
                 TypedRowValue { kind: RowValueKind::When { condition, value, otherwise }, ty }
             }
         })
+    }
+
+    /// Returns the dimension of a count of different values, which can have any type.
+    fn counted_member(&self, name: &MemberRef) -> Result<TypedRowValue, QueryError> {
+        let id = self.names.dimension(name)?;
+        Ok(TypedRowValue { kind: RowValueKind::Dimension(id), ty: self.names.model.dimension(id).column_type })
     }
 
     fn row_member(&self, name: &MemberRef) -> Result<TypedRowValue, QueryError> {

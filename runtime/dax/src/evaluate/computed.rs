@@ -9,13 +9,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use terrane_compiler::model::{CubeId, DimensionId, Member};
-use terrane_compiler::query::{RowAggregate, RowCondition, RowFunction, RowValue};
-use terrane_compiler::types::Value;
+use terrane_compiler::query::{Filter, MemberRef, RowAggregate, RowCondition, RowFunction, RowValue};
+use terrane_compiler::types::{DimensionType, LogicalType, Operator, Value};
 
 use super::context::{FilterContext, FilterList};
 use super::data::COMPUTED_KEY;
 use super::environment::Environment;
-use super::operators::divide;
+use super::operators::{add, divide};
 use super::source::Item;
 use super::walk::Node;
 use super::{Datum, Evaluator, Result};
@@ -75,16 +75,64 @@ impl<'q> Evaluator<'q> {
         context: &FilterContext,
         place: Place,
     ) -> Result<Option<Datum>> {
-        let name = column_ref(self.model, column).filter(|_| has_numbers(self.model, column));
-        let Some(name) = name.filter(|_| self.is_open_to(column, column.cube)) else { return Ok(None) };
+        let Some(name) = column_ref(self.model, column).filter(|_| self.is_open_to(column, column.cube)) else {
+            return Ok(None);
+        };
         let rows = ModelRows {
             cube: column.cube,
             columns: Rc::from([column]),
             context: context.clone(),
             conditions: Vec::new(),
         };
-        let value = OfRow { part: RowValue::Member(name), columns: [column].into() };
-        self.computed(aggregation, &rows, &Rc::new(value), place)
+        let value = OfRow { part: RowValue::Member(name.clone()), columns: [column].into() };
+        let is_number = has_numbers(self.model, column);
+        match aggregation {
+            Aggregation::DistinctCount | Aggregation::DistinctCountNoBlank if is_number || self.has_text(column) => {
+                let with_blank = aggregation == Aggregation::DistinctCount;
+                self.distinct_count(&rows, name, with_blank, place)
+            }
+            _ if is_number => self.computed(aggregation, &rows, &Rc::new(value), place),
+            _ => Ok(None),
+        }
+    }
+
+    fn has_text(&self, column: DimensionId) -> bool {
+        let dimension = self.model.dimension(column);
+        dimension.ty == DimensionType::String && dimension.column_type == LogicalType::Text
+    }
+
+    /// Counts the different values of a column. `with_blank` counts BLANK as a value.
+    fn distinct_count(
+        &self,
+        rows: &ModelRows<'q>,
+        name: MemberRef,
+        with_blank: bool,
+        place: Place,
+    ) -> Result<Option<Datum>> {
+        let is_blank = Filter::Condition { member: name.clone(), operator: Operator::NotSet, values: Vec::new() };
+        let blank = RowValue::When {
+            condition: Box::new(RowCondition::Filter(is_blank)),
+            value: Box::new(RowValue::Constant(Value::Integer(1))),
+            otherwise: Box::new(RowValue::Constant(Value::Null)),
+        };
+        let distinct = self.row_aggregate(
+            self.aggregate_of(rows, RowFunction::CountDistinct, RowValue::Member(name)),
+            rows,
+            place,
+        );
+        let blanks = match with_blank {
+            true => self.row_aggregate(self.aggregate_of(rows, RowFunction::Count, blank), rows, place),
+            false => Ok(Some(Datum::Blank)),
+        };
+        let (Some(distinct), Some(blanks)) = (distinct?, blanks?) else { return Ok(None) };
+        let has_blank = !matches!(blanks, Datum::Blank | Datum::Integer(0));
+        let total = add(&distinct, &Datum::Integer(i64::from(has_blank)), place)?;
+        Ok(Some(if total == Datum::Integer(0) { Datum::Blank } else { total }))
+    }
+
+    fn aggregate_of(&self, rows: &ModelRows<'q>, function: RowFunction, value: RowValue) -> RowAggregate {
+        let cube = Arc::clone(&self.model.cube(rows.cube).name);
+        RowAggregate { key: COMPUTED_KEY.into(), cube, function, value }
     }
 
     /// Returns the rows of the model that a table expression selects; `None` if it has other rows.
@@ -194,12 +242,7 @@ impl<'q> Evaluator<'q> {
         if is_renamed && value.columns.iter().any(|column| column.cube != rows.cube) {
             return Ok(None);
         }
-        let of = |function| RowAggregate {
-            key: COMPUTED_KEY.into(),
-            cube: Arc::clone(&self.model.cube(rows.cube).name),
-            function,
-            value: value.part.clone(),
-        };
+        let of = |function| self.aggregate_of(rows, function, value.part.clone());
         // Under a list of values, parts of the rows are combined, so that the list needs no query of its own.
         let has_list = |list: &FilterList| list.filters.iter().any(|one| one.lists_values());
         if function == RowFunction::Average && has_list(&rows.context.filters) {

@@ -54,7 +54,7 @@ impl<'q> Evaluator<'q> {
                 RowFunction::Sum | RowFunction::Count => Some(Aggregation::Sum),
                 RowFunction::Min => Some(Aggregation::Min),
                 RowFunction::Max => Some(Aggregation::Max),
-                RowFunction::Average => None,
+                RowFunction::Average | RowFunction::CountDistinct => None,
             },
             _ => None,
         }

@@ -1,5 +1,5 @@
-//! Tests the shared tier of the result cache with a real Redis server that is missing, lost, slow, full or emptied, or
-//! that contains values of another writer.
+//! Tests the shared tier of the result cache with a real Redis server that is missing, lost, slow, full or emptied, that
+//! contains values of another writer, or that serves callers with different rights.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use arrow::array::{Int64Array, RecordBatch};
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use terrane_app::domain::DataVersion;
 use terrane_app::ports::clock::Clock;
 use terrane_app::ports::result_cache::{CacheKey, EncodedRows, ResultCache as _, StoredResult};
@@ -19,9 +19,9 @@ use terrane_app::ports::warehouse::ResultSet;
 use terrane_app::query::CacheSecret;
 use terrane_cache::{RedisCache, RedisSettings};
 use terrane_system_tests::engines::{AUTHORITY, Redis, STRANGER};
-use terrane_system_tests::{Scratch, request};
+use terrane_system_tests::{Program, Scratch, request, request_as};
 
-use crate::program;
+use crate::{BINARY, program};
 
 /// The time limit of a call to a server that never answers. The cache itself gives up long before.
 const HANG: Duration = Duration::from_secs(30);
@@ -283,4 +283,66 @@ fn values_of_another_writer_are_rejected() {
         assert_eq!(tier.rows(CacheKey([4; 32])).await, None, "not even a value");
         assert_eq!(tier.cache.statistics().failures, 4);
     });
+}
+
+const SHOP: &str = "\
+cubes:
+  - name: orders
+    sql_table: orders
+    measures: [{name: count, type: count}]
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: region, type: string, sql: region}
+";
+const OWN_REGION: &str = "\
+policies:
+  - {name: own_region, cubes: [orders], row_filter: \"{orders}.region = {{ user.attributes.region }}\"}
+";
+
+/// Starts a server without a tier in memory. Returns, for each key, the regions of the answer, and whether they come
+/// from Redis.
+fn answers(project: &Scratch, url: &str, keys: &[String]) -> Vec<(Value, bool)> {
+    let serve = program("serve", project.path()).arguments(&["--port", "0"]).variable("SERVICE_CACHE__URL", url);
+    let serve = serve.variable("SERVICE_CACHE__ENABLED", "true").variable("SERVICE_CACHE__MAX_SIZE", "0");
+    let server = serve.serve().unwrap();
+    let query = json!({"measures": ["orders.count"], "dimensions": ["orders.region"]}).to_string();
+    let answers = keys.iter().map(|key| {
+        let answer = request_as(server.address, Some(key), "POST", "/api/v1/query", Some(&query)).unwrap();
+        let body = answer.json().unwrap();
+        (body["data"].clone(), body["meta"]["cached"] == true)
+    });
+    answers.collect()
+}
+
+#[test]
+fn shared_redis_separates_tenants_and_policies() {
+    if let Some(missing) = Redis::missing() {
+        return crate::skip("the cases of Redis", &missing.0);
+    }
+    let redis = Redis::start().unwrap();
+    let settings = "name: shop\nwarehouse: {type: duckdb, path: shop.duckdb}\ncache: {ttl_seconds: 600}\n";
+    let project = Scratch::empty().with("service_project.yml", settings).with("cubes/orders.yml", SHOP);
+    let project = project.with("policies/regions.yml", OWN_REGION);
+    let connection = duckdb::Connection::open(project.path().join("shop.duckdb")).unwrap();
+    let rows = "CREATE TABLE orders AS SELECT i AS id, CASE i % 3 WHEN 0 THEN 'EU' ELSE 'US' END AS region \
+                FROM range(9) t(i)";
+    connection.execute_batch(rows).unwrap();
+    drop(connection);
+    let key = |name: &str, region: &str, tenant: &str| -> String {
+        let attribute = format!("region={region}");
+        let arguments = ["--name", name, "--attribute", &attribute, "--tenant", tenant, "--json"];
+        let created = Program::new(BINARY, &["auth", "create-key"], project.path()).arguments(&arguments);
+        let output = created.run().unwrap();
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        serde_json::from_str::<Value>(&output.stdout).unwrap()["key"].as_str().unwrap().to_owned()
+    };
+    let keys = [key("a", "EU", "north"), key("b", "US", "north"), key("c", "EU", "south")];
+    let europe = json!([{"orders.region": "EU", "orders.count": 3}]);
+    let america = json!([{"orders.region": "US", "orders.count": 6}]);
+    let rows = [europe.clone(), america, europe];
+    let expected = |is_cached: bool| rows.iter().map(|rows| (rows.clone(), is_cached)).collect::<Vec<_>>();
+    // The first server computes each answer: neither another policy nor another tenant shares a result.
+    assert_eq!(answers(&project, &redis.url(), &keys), expected(false));
+    // The second one finds all of them in Redis.
+    assert_eq!(answers(&project, &redis.url(), &keys), expected(true));
 }

@@ -98,7 +98,8 @@ impl CacheLoad<'_> {
         let memory = self.hits(&self.serve(&project, &[])?)?;
         let redis = redis.map(|redis| {
             let url = redis.url();
-            let server = self.serve(&project, &[("SERVICE_CACHE__MAX_SIZE", "0"), ("SERVICE_CACHE__URL", url.as_str())])?;
+            let server =
+                self.serve(&project, &[("SERVICE_CACHE__MAX_SIZE", "0"), ("SERVICE_CACHE__URL", url.as_str())])?;
             self.hits(&server)
         });
         let redis = redis.transpose()?;

@@ -74,7 +74,7 @@ fn read(text: &str) -> Option<Wrk> {
 fn duration(text: &str) -> Option<Duration> {
     let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0)];
     let (number, unit) =
-        units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?.parse::<f64>().ok()?, unit)))?;
+        units.iter().find_map(|(name, unit)| Some((text.strip_suffix(*name)?.parse::<f64>().ok()?, unit)))?;
     Some(Duration::from_secs_f64(number * unit))
 }
 

@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     let duration = Duration::from_secs(seconds);
     let (report, rate) = submissions::run(binary, "sqlite://state.db", connections as usize, duration)?;
     println!(
-        "jobs on SQLite: {rate:.0} submissions per second (goal 300), p99 {} ms",
+        "jobs on SQLite: {rate:.0} submissions per second (goal 300), p99 {:.0} ms",
         milliseconds(report.percentile(99))
     );
     Ok(())

@@ -39,6 +39,7 @@ warehouse:
   type: duckdb
   init:
     - CREATE TABLE t AS SELECT i AS id, 'region ' || (i % 25) AS region, i % 1000 AS amount FROM range(100000) AS r(i)
+    - CREATE TABLE few AS SELECT i AS id, 'region ' || i AS region, i AS amount FROM range(25) AS r(i)
     - CREATE TABLE many AS SELECT i AS id, i % 7 AS part FROM range(5000000) AS r(i)
 ";
 const CUBES: &str = "\
@@ -49,6 +50,14 @@ cubes:
       - {name: count, type: count}
       - {name: amount, type: sum, sql: amount}
       - {name: mean, type: avg, sql: amount}
+    dimensions:
+      - {name: id, type: number, sql: id, primary_key: true}
+      - {name: region, type: string, sql: region}
+  - name: few
+    sql_table: few
+    measures:
+      - {name: count, type: count}
+      - {name: amount, type: sum, sql: amount}
     dimensions:
       - {name: id, type: number, sql: id, primary_key: true}
       - {name: region, type: string, sql: region}
@@ -98,7 +107,8 @@ impl CacheLoad<'_> {
         let memory = self.hits(&self.serve(&project, &[])?)?;
         let redis = redis.map(|redis| {
             let url = redis.url();
-            let server = self.serve(&project, &[("SERVICE_CACHE__MAX_SIZE", "0"), ("SERVICE_CACHE__URL", url.as_str())])?;
+            let server =
+                self.serve(&project, &[("SERVICE_CACHE__MAX_SIZE", "0"), ("SERVICE_CACHE__URL", url.as_str())])?;
             self.hits(&server)
         });
         let redis = redis.transpose()?;

@@ -1,7 +1,7 @@
 //! `cargo xtask load`: measures the result cache over HTTP, and the submission of jobs.
 //!
-//! `load CONNECTIONS SECONDS`. The exit code is 1 if an answer is wrong, or if `wrk` is missing. Goals are printed beside
-//! the figures. They are for an optimized program on two cores that it shares with `wrk`.
+//! `load CONNECTIONS SECONDS`. The exit code is 1 if an answer is wrong, or if `wrk` is missing. Goals are printed
+//! beside the figures. They are for an optimized program on two cores that it shares with `wrk`.
 #![allow(clippy::print_stdout, reason = "a command-line tool prints to stdout")]
 #![allow(clippy::disallowed_methods, reason = "a tool reads its arguments and finds the program beside itself")]
 
@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     let duration = Duration::from_secs(seconds);
     let (report, rate) = submissions::run(binary, "sqlite://state.db", connections as usize, duration)?;
     println!(
-        "jobs on SQLite: {rate:.0} submissions per second (goal 300), p99 {} ms",
+        "jobs on SQLite: {rate:.0} submissions per second (goal 300), p99 {:.0} ms",
         milliseconds(report.percentile(99))
     );
     Ok(())

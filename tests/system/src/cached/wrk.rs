@@ -14,7 +14,7 @@ use crate::engines::Missing;
 pub(super) enum Script<'a> {
     /// The same body each time.
     Same(&'a str),
-    /// A query with a filter by a number that grows from `first`.
+    /// A query over few rows, with a filter by a number that grows from `first`.
     Changing { first: u64 },
 }
 
@@ -55,8 +55,8 @@ fn lua(script: Script<'_>) -> String {
         Script::Same(body) => format!("{head}wrk.body = [==[{body}]==]\n"),
         Script::Changing { first } => format!(
             "{head}local number = {first}\nrequest = function()\n  number = number + 1\n  local body = \
-             string.format('{{\"measures\":[\"t.count\",\"t.amount\",\"t.mean\"],\"dimensions\":[\"t.region\"],\
-             \"filters\":[{{\"dimension\":\"t.id\",\"operator\":\"lt\",\"value\":%d}}]}}', number)\n  \
+             string.format('{{\"measures\":[\"few.count\",\"few.amount\"],\"dimensions\":[\"few.region\"],\
+             \"filters\":[{{\"dimension\":\"few.id\",\"operator\":\"lt\",\"value\":%d}}]}}', number)\n  \
              return wrk.format(nil, nil, nil, body)\nend\n"
         ),
     }
@@ -74,7 +74,7 @@ fn read(text: &str) -> Option<Wrk> {
 fn duration(text: &str) -> Option<Duration> {
     let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0)];
     let (number, unit) =
-        units.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?.parse::<f64>().ok()?, unit)))?;
+        units.iter().find_map(|(name, unit)| Some((text.strip_suffix(*name)?.parse::<f64>().ok()?, unit)))?;
     Some(Duration::from_secs_f64(number * unit))
 }
 

@@ -1,5 +1,5 @@
-//! Tests the shared tier of the result cache with a real Redis server that is missing, lost, slow, full or emptied, that
-//! contains values of another writer, or that serves callers with different rights.
+//! Tests the shared tier of the result cache with a real Redis server that is missing, lost, slow, full or emptied,
+//! that contains values of another writer, or that serves callers with different rights.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at its first fault")]
 

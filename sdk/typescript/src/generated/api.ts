@@ -233,7 +233,10 @@ export interface components {
         };
         /** @description Words to search for. */
         Search: {
-            /** @description Words to find in names, titles, synonyms, tags, descriptions and values. At most 300 characters and 16 words. */
+            /**
+             * @description Words to find in names, titles, synonyms, tags, owners, units, descriptions and values. At most 300 characters
+             *     and 16 words.
+             */
             query: string;
             /** @description Only hits of these types; all types if it is absent or empty. */
             types?: ("cube" | "measure" | "dimension" | "metric" | "value")[];
@@ -361,7 +364,10 @@ export interface components {
             message: string;
             /** @description The members that the reason is about; in explanations and errors only. */
             members?: string[];
-            /** @description The line of YAML that the pre-aggregation lacks; in explanations and errors only. */
+            /**
+             * @description The lines of YAML that the pre-aggregation lacks, or a definition if the cube has none; in explanations and
+             *     errors only.
+             */
             add?: string | null;
         };
         /** @description The SQL of a query, and the values of its parameters. */
@@ -478,6 +484,11 @@ export interface components {
             row_count: number;
             /** Format: date-time */
             profiled_at: string;
+            /**
+             * Format: date-time
+             * @description The statistics are at least as new as the data at this time.
+             */
+            as_of: string;
             /**
              * Format: uint64
              * @description The number of rows that the statistics were computed from.
@@ -814,10 +825,10 @@ export interface components {
              */
             score: number;
         };
-        /** @description A name, tag, description or value that matches. */
+        /** @description A name, tag, owner, unit, description or value that matches. */
         SearchMatch: {
             /** @enum {string} */
-            field: "name" | "title" | "synonym" | "tag" | "description" | "value";
+            field: "name" | "title" | "synonym" | "tag" | "owner" | "unit" | "description" | "value";
             text: string;
             /** @description The parts that match: the start and the exclusive end of each, in Unicode code points from 0. */
             ranges: number[][];

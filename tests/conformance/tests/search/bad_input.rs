@@ -12,7 +12,7 @@ const ASK: &str = "/api/v1/search/nl-query";
 /// The longest time of one request.
 const BOUND: Duration = Duration::from_secs(5);
 
-/// The expected answer to a text.
+/// The expected answer to a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     /// An answer; of a question, a request for clarification.

@@ -158,7 +158,7 @@ async fn graphql_has_the_same_answers_and_errors() {
 }
 
 #[tokio::test]
-async fn queries_that_are_no_strings_are_refused_with_their_field() {
+async fn queries_that_are_not_strings_are_refused_with_their_field() {
     let house = House::new(CUBES, METRICS, "").await;
     for path in [SEARCH, AUTOCOMPLETE, ASK] {
         for query in [json!(5), json!(null), json!(["stock"]), json!({"text": "stock"}), json!(true)] {

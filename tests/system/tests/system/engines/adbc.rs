@@ -170,8 +170,9 @@ fn error_in_the_middle_of_the_rows_is_reported() {
     with_warehouse(&engine, async |warehouse| {
         let text = "SELECT 1 / (2900000 - n) AS x FROM generate_series(1, 3000000) AS s(n)";
         let error = warehouse.execute(Statement::plain(text), LIMIT).await.unwrap_err();
-        // PostgreSQL's code of a division by zero.
-        assert!(error.kind == WarehouseErrorKind::Refused && error.message.contains("22012"), "{error}");
+        assert_eq!(error.kind, WarehouseErrorKind::Refused);
+        let last_line = error.message.rsplit(": ").next().unwrap_or_default();
+        insta::assert_snapshot!(last_line.trim(), @"division by zero");
         let mut rows = warehouse.stream(Statement::plain(text), LIMIT).await.expect("the first rows");
         let mut last = None;
         while let Some(batch) = rows.next().await {

@@ -29,6 +29,7 @@ impl Failures {
         let kind = kind_of(state.as_deref(), error.status);
         let cause = match state.as_deref() {
             Some("42883" | "42605" | "42887") => RefusalCause::Function,
+            Some(state) if state.starts_with("22") => RefusalCause::Value,
             _ => RefusalCause::Other,
         };
         WarehouseError { cause, ..self.of_kind(kind, message(error, state.as_deref())) }
@@ -208,6 +209,7 @@ mod tests {
     #[test]
     fn function_is_the_cause_of_its_state() {
         assert_eq!(failures().of(&error("no", Status::NotFound, "42883")).cause, RefusalCause::Function);
+        assert_eq!(failures().of(&error("no", Status::IO, "22003")).cause, RefusalCause::Value);
         assert_eq!(failures().of(&error("no", Status::NotFound, "42601")).cause, RefusalCause::Other);
     }
 

@@ -46,10 +46,7 @@ pub fn explain_query(model: &Model, query: &ResolvedQuery) -> String {
     for key in &query.order {
         let target = match key.target {
             OrderTarget::Group(index) => query.groups[index].key.to_string(),
-            OrderTarget::Selected(index) => {
-                let keys = query.values.iter().map(|one| &one.key).chain(query.computed.iter().map(|one| &one.key));
-                keys.skip(index).next().map(ToString::to_string).unwrap_or_default()
-            }
+            OrderTarget::Selected(index) => query.values[index].key.to_string(),
             OrderTarget::Value(value) => names.value(value),
         };
         lines.add(0, format_args!("order by {target} {}", direction(key.descending)));

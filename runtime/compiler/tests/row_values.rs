@@ -58,6 +58,10 @@ fn operation(operator: RowOperator, left: RowValue, right: RowValue) -> RowValue
     RowValue::Arithmetic { operator, left: Box::new(left), right: Box::new(right) }
 }
 
+fn redshift_profile() -> DialectProfile {
+    checked(first_party_profiles().into_iter().find(|profile| profile.name == "redshift").unwrap())
+}
+
 /// Returns the statement that sums a value.
 fn sum(model: &Model, profile: &DialectProfile, value: RowValue) -> Result<String, QueryError> {
     let one = RowAggregate { key: "x".into(), cube: "sales".into(), function: RowFunction::Sum, value };
@@ -84,17 +88,18 @@ fn integers_are_widened_before_an_operation() {
 #[test]
 fn single_precision_is_widened_before_an_operation_and_a_sum() {
     let double = "CAST(sales.weight AS DOUBLE PRECISION)";
-    let sql = sum(&sales(), &postgres_profile(), member("weight")).unwrap();
+    let redshift = redshift_profile();
+    let sql = sum(&sales(), &redshift, member("weight")).unwrap();
     assert!(sql.contains(&format!("sum({double})")), "{sql}");
     let product = operation(RowOperator::Multiply, member("weight"), member("weight"));
-    let sql = sum(&sales(), &postgres_profile(), product).unwrap();
+    let sql = sum(&sales(), &redshift, product).unwrap();
     assert!(sql.contains(&format!("sum({double} * {double})")), "{sql}");
     let chosen = RowValue::When {
         condition: Box::new(RowCondition::IsNull(member("id"))),
         value: Box::new(member("weight")),
         otherwise: Box::new(RowValue::Constant(Value::Null)),
     };
-    let sql = sum(&sales(), &postgres_profile(), chosen).unwrap();
+    let sql = sum(&sales(), &redshift, chosen).unwrap();
     assert!(sql.contains("sum(CAST(CASE WHEN sales.id IS NULL THEN sales.weight END AS DOUBLE PRECISION))"), "{sql}");
 }
 

@@ -317,6 +317,16 @@ async fn fetch(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+
+    #[test]
+    fn errors_of_values_are_refusals() {
+        for (cause, expected) in [(RefusalCause::Value, true), (RefusalCause::Other, false)] {
+            let kind = WarehouseErrorKind::Refused;
+            let error = WarehouseError { warehouse: "duckdb".into(), kind, cause, message: String::new(), retries: 0 };
+            assert_eq!(is_refusal(&DaxError::Run(QueryRunError::Warehouse(error))), expected, "{cause:?}");
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn single_tenant_leaves_a_place_for_others() {

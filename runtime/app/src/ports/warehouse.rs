@@ -104,7 +104,7 @@ pub enum RefusalCause {
     UnsupportedType,
     /// A function that does not exist, or does not accept its arguments.
     Function,
-    /// A value that an operation cannot compute with, such as an overflow or a failed cast.
+    /// A value that an operation cannot compute, such as an overflow or a failed cast, or that cannot be returned.
     Value,
     /// A file that the warehouse's configuration does not allow it to read.
     FileAccess,

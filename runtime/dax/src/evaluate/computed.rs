@@ -22,7 +22,9 @@ use super::{Datum, Evaluator, Result};
 use crate::bound::{BoundExpression, Iteration, Scalar, Table, TableKind};
 use crate::functions::{Aggregation, Operation};
 use crate::place::Place;
-use crate::plan::{ModelRow, OfRow, applies, column_ref, has_numbers, row_condition, row_value, row_value_size, row_value_where};
+use crate::plan::{
+    ModelRow, OfRow, applies, column_ref, has_numbers, row_condition, row_value, row_value_size, row_value_where,
+};
 
 /// The rows of a table of the model that a table expression has.
 struct ModelRows<'q> {

@@ -433,8 +433,12 @@ fn sum(operator: RowOperator, left: Converted, right: Converted) -> Converted {
 pub(crate) fn row_value_size(value: &RowValue) -> usize {
     1 + match value {
         RowValue::Member(_) | RowValue::Constant(_) => 0,
-        RowValue::Arithmetic { left, right, .. } | RowValue::Coalesce(left, right) => row_value_size(left) + row_value_size(right),
-        RowValue::When { condition, value, otherwise } => condition_size(condition) + row_value_size(value) + row_value_size(otherwise),
+        RowValue::Arithmetic { left, right, .. } | RowValue::Coalesce(left, right) => {
+            row_value_size(left) + row_value_size(right)
+        }
+        RowValue::When { condition, value, otherwise } => {
+            condition_size(condition) + row_value_size(value) + row_value_size(otherwise)
+        }
     }
 }
 

@@ -71,6 +71,8 @@ pub fn profile() -> Profile {
         .function("var_pop", 1, &deviation("var_pop"))
         .function("stddev_samp", 1, &deviation("stddev_samp"))
         .function("var_samp", 1, &deviation("var_samp"))
+        // A product with more than 38 digits is an error.
+        .function("exact_product", 2, "{0} * {1}")
         .function("mask_hash", 1, "sha256(CAST({0} AS VARCHAR))")
         .function("sample_order", 1, "hash({0})")
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")

@@ -81,6 +81,10 @@ pub fn profile() -> Profile {
         .function("stddev_samp", 1, "stddev_samp(CAST({0} AS DOUBLE))")
         .function("var_samp", 1, "var_samp(CAST({0} AS DOUBLE))")
         .function("percentile_of_ranks", 4, PERCENTILE_OF_RANKS)
+        // Exact up to 30 digits after the point.
+        .function("exact_product", 2, "{0} * {1}")
+        // Integers are computed with 64 bits. A cast would turn large values of an unsigned column negative.
+        .function("wide_integer", 1, "{0}")
         .function("mask_hash", 1, "SHA2({0}, 256)")
         .function("sample_order", 1, "crc32({0})")
         .function("mask_partial", 2, "CONCAT(LEFT(CONVERT({0} USING utf8mb4), 1), {1})")

@@ -62,9 +62,12 @@ pub fn profile() -> Profile {
         .function("var_pop", 1, "var_pop(CAST({0} AS DOUBLE PRECISION))")
         .function("stddev_samp", 1, "stddev_samp(CAST({0} AS DOUBLE PRECISION))")
         .function("var_samp", 1, "var_samp(CAST({0} AS DOUBLE PRECISION))")
+        .function("exact_product", 2, "{0} * {1}")
         .function("mask_hash", 1, "encode(sha256(convert_to(CAST({0} AS TEXT), 'UTF8')), 'hex')")
         .function("sample_order", 1, "hashtextextended({0}, 0)")
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
+        // The sum of a REAL column is a REAL otherwise.
+        .op_for(Op::Sum, LogicalType::Float, "sum(CAST({0} AS DOUBLE PRECISION))")
         .op_for(Op::Max, LogicalType::Boolean, "bool_or({0})")
         .op_for(Op::Min, LogicalType::Boolean, "bool_and({0})")
         .times(time)

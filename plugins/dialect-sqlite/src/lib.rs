@@ -63,6 +63,8 @@ pub fn profile() -> Profile {
         .without_features(Feature::GROUPING_SETS | Feature::INTERVAL_ARITHMETIC)
         .ops(OPS)
         .function("percentile_of_ranks", 4, PERCENTILE_OF_RANKS)
+        // Integers have 64 bits. A cast would truncate the fractions that a column of integers may contain.
+        .function("wide_integer", 1, "{0}")
         .function("mask_partial", 2, "substr({0}, 1, 1) || {1}")
         .function("text_time", 1, TEXT_TIME)
         // Without the keyword, SQLite 3.51 computes the steps of an axis again for each row that is joined with them.

@@ -5,8 +5,11 @@
 use std::fmt::Write;
 
 use crate::model::{Aggregate, CubeId, DimensionId, Model, RollingWindow, Snippet, SqlPart};
-use crate::plan::{GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, RowKey, ValueExpr};
-use crate::query::{Bound, Group, GroupBy, Operand, OrderTarget, Predicate, ResolvedQuery, Test, ValueId};
+use crate::plan::{ArgumentForm, GroupOperand, GroupPredicate, LogicalPlan, PlannedTarget, RowKey, ValueExpr};
+use crate::query::{
+    Bound, Group, GroupBy, Operand, OrderTarget, Predicate, ResolvedQuery, ResolvedRowCondition, RowValueKind, Test,
+    TypedRowValue, ValueId,
+};
 use crate::types::Value;
 
 /// Returns the text of a resolved query, one line for each part.
@@ -18,6 +21,10 @@ pub fn explain_query(model: &Model, query: &ResolvedQuery) -> String {
     }
     for value in &query.values {
         lines.add(0, format_args!("value {} = {}", value.key, names.value(value.value)));
+    }
+    for one in &query.computed {
+        let (function, value, cube) = (one.function, names.row_value(&one.value), &model.cube(one.fact).name);
+        lines.add(0, format_args!("value {} = {function:?}({value}) of {cube}", one.key));
     }
     for filter in &query.row_filters {
         lines.add(0, format_args!("rows{} where {}", names.of_fact(filter.fact), names.predicate(&filter.predicate)));
@@ -100,7 +107,11 @@ pub fn explain_plan(plan: &LogicalPlan<'_>) -> String {
         for (number, planned) in plan.aggregates.iter().enumerate().filter(|(_, a)| a.fact == index) {
             let metrics: Vec<&str> = planned.metrics.iter().map(|id| &*plan.model.metric(*id).name).collect();
             let narrowed = if metrics.is_empty() { String::new() } else { format!(" only {}", metrics.join(", ")) };
-            lines.add(1, format_args!("a{number} = {}{narrowed}", names.aggregate(planned.aggregate)));
+            let aggregate = match &planned.shape {
+                ArgumentForm::Row(value) => format!("{:?}({})", planned.aggregate.function, names.row_value(value)),
+                _ => names.aggregate(planned.aggregate),
+            };
+            lines.add(1, format_args!("a{number} = {aggregate}{narrowed}"));
         }
     }
     for group in &plan.groups {
@@ -208,6 +219,41 @@ impl Names<'_> {
                 GroupOperand::Group(index) => test_text(&plan.groups[*index].key, test),
                 GroupOperand::Value(value) => test_text(&value_text(value), test),
             },
+        }
+    }
+
+    fn row_value(&self, value: &TypedRowValue) -> String {
+        match &value.kind {
+            RowValueKind::Dimension(id) => format!("{{{}}}", self.dimension(*id)),
+            RowValueKind::Constant(Value::Null) => "null".to_owned(),
+            RowValueKind::Constant(value) => literal(value),
+            RowValueKind::Arithmetic { operator, left, right } => {
+                format!("{operator:?}({}, {})", self.row_value(left), self.row_value(right))
+            }
+            RowValueKind::Coalesce(first, second) => {
+                format!("Coalesce({}, {})", self.row_value(first), self.row_value(second))
+            }
+            RowValueKind::When { condition, value, otherwise } => {
+                let condition = self.row_condition(condition);
+                format!("If({condition}, {}, {})", self.row_value(value), self.row_value(otherwise))
+            }
+        }
+    }
+
+    fn row_condition(&self, condition: &ResolvedRowCondition) -> String {
+        let all = |inner: &[ResolvedRowCondition], word: &str| {
+            let parts: Vec<String> = inner.iter().map(|one| self.row_condition(one)).collect();
+            format!("({})", parts.join(word))
+        };
+        match condition {
+            ResolvedRowCondition::Filter(predicate) => self.predicate(predicate),
+            ResolvedRowCondition::Compare { comparison, left, right } => {
+                format!("{comparison:?}({}, {})", self.row_value(left), self.row_value(right))
+            }
+            ResolvedRowCondition::IsNull(value) => format!("{} is null", self.row_value(value)),
+            ResolvedRowCondition::And(inner) => all(inner, " and "),
+            ResolvedRowCondition::Or(inner) => all(inner, " or "),
+            ResolvedRowCondition::Not(inner) => format!("not {}", self.row_condition(inner)),
         }
     }
 

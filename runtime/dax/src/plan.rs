@@ -24,7 +24,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::types::Type;
 
 pub(crate) use measures::{Aggregates, applies, calendar_of, counts, is_on_one_side, may_lack_partners};
-pub(crate) use row::{ModelRow, OfRow, has_numbers, row_condition, row_value};
+pub(crate) use row::{ModelRow, OfRow, has_numbers, row_condition, row_value, row_value_size, row_value_where};
 pub(crate) use shape::{column_ref, value_ref};
 
 /// The query that answers an evaluation, and the steps that turn its rows into the result.

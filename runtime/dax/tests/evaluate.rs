@@ -126,6 +126,30 @@ fn iterators_that_could_differ_read_rows() {
 }
 
 #[test]
+fn large_conditions_are_computed_from_rows() {
+    let condition = "orders[id] - orders[id] / 2 > 0";
+    let wide = |count: usize| format!("FILTER(orders, {})", vec![condition; count].join(" && "));
+    let nested =
+        |count: usize| (0..count).fold("orders".to_owned(), |table, _| format!("FILTER({table}, {condition})"));
+    for (table, expected) in
+        [(wide(20), &[RowFunction::Sum][..]), (wide(60), &[]), (nested(20), &[RowFunction::Sum]), (nested(60), &[])]
+    {
+        let (queries, result) = evaluated(&format!("EVALUATE {{SUMX({table}, orders[id] + 1)}}"));
+        assert!(result.is_ok(), "{result:?}");
+        assert_eq!(computed(&queries), expected, "{table}");
+    }
+}
+
+#[test]
+fn long_decimals_are_computed_from_rows() {
+    for (number, expected) in [("0.123456789", &[RowFunction::Sum][..]), ("0.1234567891", &[])] {
+        let (queries, result) = evaluated(&format!("EVALUATE {{SUMX(orders, orders[id] + {number})}}"));
+        assert!(result.is_ok(), "{result:?}");
+        assert_eq!(computed(&queries), expected, "{number}");
+    }
+}
+
+#[test]
 fn refused_values_are_computed_from_rows() {
     let caller = SecurityContext::default();
     let access = Access::of(shop(), &caller);

@@ -29,6 +29,8 @@ impl Failures {
         let kind = kind_of(state.as_deref(), error.status);
         let cause = match state.as_deref() {
             Some("42883" | "42605" | "42887") => RefusalCause::Function,
+            Some(state) if state.starts_with("22") => RefusalCause::Value,
+            None if is_about_value(&error.message) => RefusalCause::Value,
             _ => RefusalCause::Other,
         };
         WarehouseError { cause, ..self.of_kind(kind, message(error, state.as_deref())) }
@@ -77,6 +79,12 @@ pub(crate) fn is_unclear(error: &Error) -> bool {
 /// Returns true if the database refused the statement's syntax.
 pub(crate) fn is_syntax(error: &Error) -> bool {
     state_of(error).as_deref() == Some("42601")
+}
+
+/// Returns whether a message without SQLSTATE reports a value that an operation cannot compute with.
+fn is_about_value(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["overflow", "out of range"].iter().any(|words| message.contains(words))
 }
 
 fn kind_of(state: Option<&str>, status: Status) -> WarehouseErrorKind {
@@ -208,6 +216,9 @@ mod tests {
     #[test]
     fn function_is_the_cause_of_its_state() {
         assert_eq!(failures().of(&error("no", Status::NotFound, "42883")).cause, RefusalCause::Function);
+        assert_eq!(failures().of(&error("no", Status::IO, "22003")).cause, RefusalCause::Value);
+        assert_eq!(failures().of(&error("int64 overflow: 9 * 9", Status::Unknown, "")).cause, RefusalCause::Value);
+        assert_eq!(failures().of(&error("out of memory", Status::Unknown, "")).cause, RefusalCause::Other);
         assert_eq!(failures().of(&error("no", Status::NotFound, "42601")).cause, RefusalCause::Other);
     }
 

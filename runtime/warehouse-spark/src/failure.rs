@@ -51,6 +51,7 @@ impl From<Status> for Failure {
         };
         let cause = match state {
             "42883" | "42605" | "42887" => RefusalCause::Function,
+            state if state.starts_with("22") => RefusalCause::Value,
             _ => RefusalCause::Other,
         };
         Failure { error: WarehouseError { cause, ..error(kind, message(&status, state)) }, is_credentials }
@@ -168,6 +169,7 @@ mod tests {
     #[test]
     fn function_is_the_cause_of_its_sqlstate() {
         assert_eq!(failure(Code::Internal, "UNRESOLVED_ROUTINE", "42883").error.cause, RefusalCause::Function);
+        assert_eq!(failure(Code::Internal, "ARITHMETIC_OVERFLOW", "22003").error.cause, RefusalCause::Value);
         assert_eq!(failure(Code::Internal, "PARSE_SYNTAX_ERROR", "42601").error.cause, RefusalCause::Other);
     }
 

@@ -170,10 +170,11 @@ fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
 }
 
 /// Returns the cause of a refusal by the server's error number. The numbers of `Function` mean an unknown function or a
-/// wrong number of arguments.
+/// wrong number of arguments; those of `Value` mean a value out of range, a division by zero or a failed conversion.
 fn cause_of(error: &dyn DatabaseError) -> RefusalCause {
     match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
         Some(1128 | 1305 | 1318 | 1582 | 1583 | 1630) => RefusalCause::Function,
+        Some(1264 | 1292 | 1365 | 1366 | 1690) => RefusalCause::Value,
         _ => RefusalCause::Other,
     }
 }

@@ -188,7 +188,12 @@ fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
     }
 }
 
-/// Returns the cause of a refusal by its SQLSTATE: 42883 is a function that does not exist for these arguments.
+/// Returns the cause of a refusal by its SQLSTATE: 42883 is a function that does not exist for these arguments, and
+/// class 22 has the errors of values.
 fn cause_of(error: &dyn DatabaseError) -> RefusalCause {
-    if error.code().as_deref() == Some("42883") { RefusalCause::Function } else { RefusalCause::Other }
+    match error.code().as_deref() {
+        Some("42883") => RefusalCause::Function,
+        Some(code) if code.starts_with("22") => RefusalCause::Value,
+        _ => RefusalCause::Other,
+    }
 }

@@ -177,5 +177,11 @@ fn kind_of(error: &dyn DatabaseError) -> WarehouseErrorKind {
 fn cause_of(error: &dyn DatabaseError) -> RefusalCause {
     const FUNCTION: [&str; 2] = ["no such function", "wrong number of arguments to function"];
     let message = error.message();
-    if FUNCTION.iter().any(|words| message.starts_with(words)) { RefusalCause::Function } else { RefusalCause::Other }
+    if FUNCTION.iter().any(|words| message.starts_with(words)) {
+        RefusalCause::Function
+    } else if message.contains("integer overflow") {
+        RefusalCause::Value
+    } else {
+        RefusalCause::Other
+    }
 }

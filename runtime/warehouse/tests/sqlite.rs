@@ -59,11 +59,12 @@ async fn values_are_bound_with_their_types() {
 }
 
 #[tokio::test]
-async fn refusal_of_a_function_has_its_cause() {
+async fn refusals_have_causes() {
     let sqlite = open(None, &["CREATE TABLE t (x INTEGER)"]).await.unwrap();
     for (text, cause) in [
         ("SELECT date_trnc(1)", RefusalCause::Function),
         ("SELECT abs(1, 2)", RefusalCause::Function),
+        ("SELECT sum(n) FROM (SELECT 9223372036854775807 AS n UNION ALL SELECT 1)", RefusalCause::Value),
         ("SELECT function_id FROM t", RefusalCause::Other),
         ("SELECT x FROM functions", RefusalCause::Other),
     ] {

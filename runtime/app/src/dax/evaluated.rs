@@ -23,7 +23,7 @@ use terrane_dax::{Problem, ProblemCode, Type};
 
 use super::{DaxAnswer, DaxError, MAX_ROWS, Request, by_names_of_query, format_of, rows_to_read, values};
 use crate::blocking::on_thread;
-use crate::ports::warehouse::WarehouseErrorKind;
+use crate::ports::warehouse::RefusalCause;
 use crate::query::{
     Answer, ConcurrencyLimiter, LimiterSettings, Overloaded, Permit, QueryRunError, QuerySession, RequestContext,
 };
@@ -277,12 +277,12 @@ async fn answers(
 }
 
 /// Returns whether a query was refused because of the values that it computes for each row: a policy closes a column to
-/// such a use, or the warehouse cannot compute a value, for example because it overflows. The evaluation then reads the
-/// rows.
+/// such a use, the dialect cannot compute a value exactly, or a value overflows. The evaluation then reads the rows. Other
+/// errors of the warehouse, such as too little memory, would only be repeated.
 fn is_refusal(error: &DaxError) -> bool {
     match error {
         DaxError::Run(QueryRunError::Query(_)) => true,
-        DaxError::Run(QueryRunError::Warehouse(error)) => error.kind == WarehouseErrorKind::Refused,
+        DaxError::Run(QueryRunError::Warehouse(error)) => error.cause == RefusalCause::Value,
         _ => false,
     }
 }
@@ -317,6 +317,16 @@ async fn fetch(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::warehouse::{WarehouseError, WarehouseErrorKind};
+
+    #[test]
+    fn errors_of_values_are_refusals() {
+        for (cause, expected) in [(RefusalCause::Value, true), (RefusalCause::Other, false)] {
+            let kind = WarehouseErrorKind::Refused;
+            let error = WarehouseError { warehouse: "duckdb".into(), kind, cause, message: String::new(), retries: 0 };
+            assert_eq!(is_refusal(&DaxError::Run(QueryRunError::Warehouse(error))), expected, "{cause:?}");
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn single_tenant_leaves_a_place_for_others() {

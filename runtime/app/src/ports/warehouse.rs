@@ -104,6 +104,8 @@ pub enum RefusalCause {
     UnsupportedType,
     /// A function that does not exist, or does not accept its arguments.
     Function,
+    /// A value that an operation cannot compute, such as an overflow or a failed cast, or that cannot be returned.
+    Value,
     /// A file that the warehouse's configuration does not allow it to read.
     FileAccess,
     /// A file that the statement reads and that does not exist. The warehouse is unavailable for such statements only.

@@ -126,6 +126,13 @@ pub(super) fn filtered_dimensions(model: &Model, query: &SemanticQuery) -> Optio
     query.filters.iter().for_each(|filter| filter_members(filter, &mut members));
     members.extend(query.time_dimensions.iter().filter(|time| time.range.is_some()).map(|time| &time.member));
     members.extend(query.time_range.iter().filter_map(|range| range.member.as_ref()));
+    for computed in &query.computed {
+        computed.value.for_each_member(&mut |member, is_condition| {
+            if is_condition {
+                members.push(member);
+            }
+        });
+    }
     let mut names = BTreeSet::new();
     for member in members {
         if let Some(Member::Dimension(id)) = member_named(model, &full_name(member, default)) {
@@ -144,13 +151,14 @@ pub(super) fn filtered_dimensions(model: &Model, query: &SemanticQuery) -> Optio
 /// Returns the members and metrics that a query names, as `cube.member` or the name of the metric, sorted and separated
 /// by commas; `None` if they are unknown, or if the query has no measures, as lists of values have none.
 pub(super) fn named_members(model: &Model, query: &SemanticQuery) -> Option<Arc<str>> {
-    if query.values.is_empty() {
+    if query.values.is_empty() && query.computed.is_empty() {
         return None;
     }
     let default = query.cube.as_deref();
     let mut members: Vec<&MemberRef> = query.values.iter().chain(&query.dimensions).collect();
     members.extend(query.time_dimensions.iter().map(|time| &time.member));
     query.filters.iter().for_each(|filter| filter_members(filter, &mut members));
+    query.computed.iter().for_each(|one| one.value.for_each_member(&mut |member, _| members.push(member)));
     let names = members.into_iter().map(|member| full_name(member, default).to_string());
     let is_known = |name: &String| member_named(model, name).is_some() || model.metric_named(name).is_some();
     joined(&names.filter(is_known).collect())

@@ -37,6 +37,8 @@ pub(super) struct StatementOrigin {
 pub(super) struct QueryRecorder {
     pub(super) origin: StatementOrigin,
     pub(super) kind: QueryKind,
+    /// True if a refusal is no answer to the caller, because the query is then answered from rows.
+    pub(super) is_attempt: bool,
     /// The entry for the history; `None` if no history is written.
     pub(super) history: Option<HistoryEntry>,
     /// The reservations of the query in the budgets of its caller.

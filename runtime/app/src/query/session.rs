@@ -385,6 +385,7 @@ impl QuerySession<'_> {
                 admitted: Arc::default(),
             },
             kind,
+            is_attempt: !query.computed.is_empty(),
             reservations: Mutex::default(),
             scan_size: OnceLock::new(),
             history: log.map(|log| HistoryEntry::new(log, self.context, &self.snapshot, query)),
@@ -395,7 +396,9 @@ impl QuerySession<'_> {
         }
     }
 
-    /// Records the end of a query. A failure is logged. A denial is written to the audit log before it is returned.
+    /// Records the end of a query. A failure is logged. A denial is written to the audit log before it is returned. A
+    /// computed value that reads a protected column is not denied: the query is then answered from rows, whose own
+    /// denial is written.
     pub(super) async fn finish<T>(
         &self,
         recorder: &mut QueryRecorder,
@@ -406,7 +409,8 @@ impl QuerySession<'_> {
             return result;
         };
         recorder.fail(error);
-        if error.is_denial() {
+        let is_retried = recorder.is_attempt && matches!(error, QueryRunError::Query(_));
+        if error.is_denial() && !is_retried {
             let recorded = self.service.access.denied(self.context, access::POLICY).await;
             recorded.map_err(|error| {
                 tracing::error!(event = "state_unavailable", error_message = %error);

@@ -89,3 +89,46 @@ pub enum Comparison {
     Greater,
     GreaterOrEqual,
 }
+
+impl RowValue {
+    /// Visits the members that the value reads. The second argument is true for members in conditions.
+    pub fn for_each_member<'r>(&'r self, visit: &mut dyn FnMut(&'r MemberRef, bool)) {
+        match self {
+            RowValue::Member(name) => visit(name, false),
+            RowValue::Constant(_) => {}
+            RowValue::Arithmetic { left, right, .. } | RowValue::Coalesce(left, right) => {
+                left.for_each_member(visit);
+                right.for_each_member(visit);
+            }
+            RowValue::When { condition, value, otherwise } => {
+                condition.for_each_member(&mut |name| visit(name, true));
+                value.for_each_member(visit);
+                otherwise.for_each_member(visit);
+            }
+        }
+    }
+}
+
+impl RowCondition {
+    fn for_each_member<'r>(&'r self, visit: &mut dyn FnMut(&'r MemberRef)) {
+        match self {
+            RowCondition::Filter(filter) => members_of_filter(filter, visit),
+            RowCondition::Compare { left, right, .. } => {
+                left.for_each_member(&mut |name, _| visit(name));
+                right.for_each_member(&mut |name, _| visit(name));
+            }
+            RowCondition::IsNull(value) => value.for_each_member(&mut |name, _| visit(name)),
+            RowCondition::And(all) | RowCondition::Or(all) => all.iter().for_each(|one| one.for_each_member(visit)),
+            RowCondition::Not(inner) => inner.for_each_member(visit),
+        }
+    }
+}
+
+fn members_of_filter<'r>(filter: &'r Filter, visit: &mut dyn FnMut(&'r MemberRef)) {
+    match filter {
+        Filter::Condition { member, .. } => visit(member),
+        Filter::NoRow { .. } => {}
+        Filter::And(all) | Filter::Or(all) => all.iter().for_each(|one| members_of_filter(one, visit)),
+        Filter::Not(inner) => members_of_filter(inner, visit),
+    }
+}

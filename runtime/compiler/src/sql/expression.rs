@@ -22,6 +22,8 @@ pub(super) struct Expressions<'a> {
     pub(super) aggregates: AggregateTemplates,
     /// True if a decimal type without a scale can represent any scale.
     pub(super) has_unbounded_decimals: bool,
+    /// True if the dialect widens integers by a template of its own.
+    pub(super) widens_integers: bool,
     texts: Texts,
     /// The query's time zone; `None` for UTC.
     zone: Option<Zone<'a>>,
@@ -36,6 +38,8 @@ pub(super) struct Expressions<'a> {
 /// The functions of masks: the names of their templates and the numbers of their arguments.
 const HASH: (&str, usize) = ("mask_hash", 1);
 const PARTIAL: (&str, usize) = ("mask_partial", 2);
+/// The function that widens an integer before it is added or multiplied. The default is a cast.
+pub(super) const WIDE_INTEGER: (&str, usize) = ("wide_integer", 1);
 /// The suffix that a partial mask shows after the first character.
 const PARTIAL_SUFFIX: &str = "***";
 
@@ -50,6 +54,7 @@ impl<'a> Expressions<'a> {
             has_filter_clause: profile.features.filter_clause,
             aggregates: AggregateTemplates::of(profile),
             has_unbounded_decimals: !profile.type_name(LogicalType::Decimal).contains('('),
+            widens_integers: has(WIDE_INTEGER),
             texts: Texts { collates: collates(profile), looks_up: has(LOOKUP), are_times: has(TIME) },
             zone: Zone::of(plan, profile),
             has_zones: has_zones(profile),
@@ -336,7 +341,7 @@ impl<'a> Expressions<'a> {
 
     pub(super) fn argument(&self, fact: &'a Fact<'a>, planned: &'a PlannedAggregate<'a>) -> Option<SqlExpr<'a>> {
         if let ArgumentForm::Row(value) = &planned.shape {
-            return Some(self.row_value(fact, value));
+            return Some(self.row_argument(fact, value));
         }
         let mut value = self.snippet(fact, 0, planned.aggregate.argument.as_ref()?);
         if planned.aggregate.is_converted {

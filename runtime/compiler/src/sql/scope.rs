@@ -163,6 +163,11 @@ impl<'a> RowScope<'a> {
         self.by_code_point(dimension, value)
     }
 
+    /// Returns a number of the root's members as an operand of an operation, which can fail. It is null on hidden rows.
+    pub(super) fn operand(&self, id: DimensionId) -> SqlExpr<'a> {
+        self.value(0, id, Evaluation::Fallible)
+    }
+
     /// Returns the value of a dimension. A string is converted so that it compares by code point; a string dimension
     /// over a column of a different type is converted to a string first.
     pub(super) fn by_code_point(&self, dimension: &Dimension, value: SqlExpr<'a>) -> SqlExpr<'a> {

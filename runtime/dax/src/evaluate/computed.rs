@@ -22,7 +22,9 @@ use super::{Datum, Evaluator, Result};
 use crate::bound::{BoundExpression, Iteration, Scalar, Table, TableKind};
 use crate::functions::{Aggregation, Operation};
 use crate::place::Place;
-use crate::plan::{ModelRow, OfRow, applies, column_ref, has_numbers, row_condition, row_value};
+use crate::plan::{
+    ModelRow, OfRow, applies, column_ref, has_numbers, row_condition, row_value, row_value_size, row_value_where,
+};
 
 /// The rows of a table of the model that a table expression has.
 struct ModelRows<'q> {
@@ -52,7 +54,7 @@ impl<'q> Evaluator<'q> {
         }
         let Some(rows) = self.model_rows(&iteration.table, environment)? else { return Ok(None) };
         let make = || self.value_of(&rows, Some((iteration.context, &iteration.expression)));
-        let Some(value) = self.converted(address, make) else { return Ok(None) };
+        let Some(value) = self.converted(address, place, make)? else { return Ok(None) };
         self.computed(aggregation, &rows, &value, place)
     }
 
@@ -63,7 +65,9 @@ impl<'q> Evaluator<'q> {
             return Ok(None);
         }
         let Some(rows) = self.model_rows(table, environment)? else { return Ok(None) };
-        let Some(value) = self.converted(address, || self.value_of(&rows, None)) else { return Ok(None) };
+        let Some(value) = self.converted(address, table.place, || self.value_of(&rows, None))? else {
+            return Ok(None);
+        };
         self.computed(Aggregation::Count, &rows, &value, table.place)
     }
 
@@ -187,14 +191,22 @@ impl<'q> Evaluator<'q> {
         }
     }
 
-    /// Returns the cached value of a node, or converts it.
-    fn converted(&self, address: usize, make: impl FnOnce() -> Option<OfRow<RowValue>>) -> Option<Rc<OfRow<RowValue>>> {
+    /// Returns the cached value of a node, or converts it and counts its memory.
+    fn converted(
+        &self,
+        address: usize,
+        place: Place,
+        make: impl FnOnce() -> Option<OfRow<RowValue>>,
+    ) -> Result<Option<Rc<OfRow<RowValue>>>> {
         if let Some(found) = self.row_values.borrow().get(&address) {
-            return found.clone();
+            return Ok(found.clone());
         }
         let value = make().map(Rc::new);
+        if let Some(value) = &value {
+            self.hold(row_value_size(&value.part) * size_of::<RowValue>(), place)?;
+        }
         self.row_values.borrow_mut().insert(address, value.clone());
-        value
+        Ok(value)
     }
 
     /// Converts an expression over rows, or 1 for each row, which is BLANK for rows that do not meet the conditions.
@@ -211,13 +223,7 @@ impl<'q> Evaluator<'q> {
             conditions.push(part);
             value.columns.extend(columns);
         }
-        if !conditions.is_empty() {
-            value.part = RowValue::When {
-                condition: Box::new(RowCondition::And(conditions)),
-                value: Box::new(value.part),
-                otherwise: Box::new(RowValue::Constant(Value::Null)),
-            };
-        }
+        value.part = row_value_where(conditions, value.part)?;
         let is_open = value.columns.iter().all(|column| self.is_open_to(*column, rows.cube));
         (is_open && !value.columns.is_empty()).then_some(value)
     }

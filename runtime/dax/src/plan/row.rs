@@ -22,6 +22,8 @@ use crate::types::Type;
 
 /// The largest number of nodes of a value.
 const MAX_NODES: usize = 500;
+/// The largest number of fraction digits of a constant. Some engines truncate decimals after this number.
+const MAX_FRACTION: usize = 9;
 /// The deepest nesting of a value.
 const MAX_DEPTH: usize = 100;
 
@@ -66,6 +68,15 @@ pub(crate) fn row_condition(
     let mut conversion = Conversion::new(&planner, row);
     let part = conversion.condition(scalar, 0).ok()?;
     Some(OfRow { part, columns: conversion.read })
+}
+
+/// Returns a value that is null for rows that do not meet all conditions. Returns `None` if it is too large.
+pub(crate) fn row_value_where(conditions: Vec<RowCondition>, value: RowValue) -> Option<RowValue> {
+    if conditions.is_empty() {
+        return Some(value);
+    }
+    let value = when(RowCondition::And(conditions), value, RowValue::Constant(Value::Null));
+    (row_value_size(&value) <= MAX_NODES).then_some(value)
 }
 
 /// Returns whether the values of a column are numbers of a known type.
@@ -124,7 +135,7 @@ impl<'c> Conversion<'c> {
         self.count(depth, scalar.place)?;
         let converted = self.value_kind(scalar, depth)?;
         // Some conversions repeat their operands.
-        if size(&converted.plain) > MAX_NODES { Err(refusal(scalar.place)) } else { Ok(converted) }
+        if row_value_size(&converted.plain) > MAX_NODES { Err(refusal(scalar.place)) } else { Ok(converted) }
     }
 
     fn value_kind(&mut self, scalar: &Scalar, depth: usize) -> Result<Converted, Problem> {
@@ -288,6 +299,11 @@ impl<'c> Conversion<'c> {
 
     fn condition(&mut self, scalar: &Scalar, depth: usize) -> Result<RowCondition, Problem> {
         self.count(depth, scalar.place)?;
+        let converted = self.condition_kind(scalar, depth)?;
+        if condition_size(&converted) > MAX_NODES { Err(refusal(scalar.place)) } else { Ok(converted) }
+    }
+
+    fn condition_kind(&mut self, scalar: &Scalar, depth: usize) -> Result<RowCondition, Problem> {
         let mut used = Compared::default();
         let row = Row { context: self.row.context, columns: &self.sources, has_related: true };
         if let Ok(filter) = self.planner.condition(scalar, &row, &mut used) {
@@ -360,10 +376,13 @@ fn refusal(place: Place) -> Problem {
     not_supported("this expression of a row", place)
 }
 
-/// Returns a constant as a value, if it is a finite number or BLANK.
+/// Returns a constant as a value, if it is BLANK or a finite number that every engine represents exactly.
 fn number(constant: Value) -> Option<RowValue> {
     let is_number = match &constant {
-        Value::Null | Value::Integer(_) | Value::Decimal(_) => true,
+        Value::Null | Value::Integer(_) => true,
+        Value::Decimal(digits) => {
+            digits.split_once('.').is_none_or(|(_, fraction)| fraction.trim_end_matches('0').len() <= MAX_FRACTION)
+        }
         Value::Float(number) => number.is_finite(),
         _ => false,
     };
@@ -411,11 +430,15 @@ fn sum(operator: RowOperator, left: Converted, right: Converted) -> Converted {
 }
 
 /// Returns the number of nodes of a value.
-fn size(value: &RowValue) -> usize {
+pub(crate) fn row_value_size(value: &RowValue) -> usize {
     1 + match value {
         RowValue::Member(_) | RowValue::Constant(_) => 0,
-        RowValue::Arithmetic { left, right, .. } | RowValue::Coalesce(left, right) => size(left) + size(right),
-        RowValue::When { condition, value, otherwise } => condition_size(condition) + size(value) + size(otherwise),
+        RowValue::Arithmetic { left, right, .. } | RowValue::Coalesce(left, right) => {
+            row_value_size(left) + row_value_size(right)
+        }
+        RowValue::When { condition, value, otherwise } => {
+            condition_size(condition) + row_value_size(value) + row_value_size(otherwise)
+        }
     }
 }
 
@@ -423,8 +446,8 @@ fn size(value: &RowValue) -> usize {
 fn condition_size(condition: &RowCondition) -> usize {
     1 + match condition {
         RowCondition::Filter(_) => 0,
-        RowCondition::Compare { left, right, .. } => size(left) + size(right),
-        RowCondition::IsNull(value) => size(value),
+        RowCondition::Compare { left, right, .. } => row_value_size(left) + row_value_size(right),
+        RowCondition::IsNull(value) => row_value_size(value),
         RowCondition::And(all) | RowCondition::Or(all) => all.iter().map(condition_size).sum(),
         RowCondition::Not(inner) => condition_size(inner),
     }

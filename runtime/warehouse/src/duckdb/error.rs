@@ -64,12 +64,17 @@ pub(super) fn is_internal(error: &WarehouseError) -> bool {
 /// Parts of messages about files that do not exist.
 const MISSING_FILE: [&str; 2] = ["No files found that match the pattern", "No such file or directory"];
 
+/// The first words of messages about values that an operation cannot compute with.
+const VALUE: [&str; 3] = ["Out of Range Error", "Conversion Error", "Decimal Error"];
+
 /// Returns the cause of an error. DuckDB has no error codes, so the message decides.
 fn cause(message: &str) -> RefusalCause {
     if message.starts_with("IO Error") && MISSING_FILE.iter().any(|words| message.contains(words)) {
         RefusalCause::MissingFile
     } else if message.contains("disabled by configuration") {
         RefusalCause::FileAccess
+    } else if VALUE.iter().any(|words| message.starts_with(words)) {
+        RefusalCause::Value
     } else if message.contains("unction") {
         RefusalCause::Function
     } else {
@@ -109,6 +114,9 @@ mod tests {
             ("IO Error: No files found that match the pattern \"data/a.csv\"", RefusalCause::MissingFile),
             ("IO Error: Cannot open file \"a.csv\": No such file or directory", RefusalCause::MissingFile),
             ("IO Error: Could not read enough bytes from file \"a.csv\"", RefusalCause::Other),
+            ("Out of Range Error: Overflow in multiplication of INT64 (9 * 9)!", RefusalCause::Value),
+            ("Conversion Error: Type UINT64 with value 9 can't be cast", RefusalCause::Value),
+            ("Out of Memory Error: failed to allocate data of size 1 MiB", RefusalCause::Other),
             ("Binder Error: Referenced column \"x\" not found in FROM clause!", RefusalCause::Other),
         ] {
             assert_eq!(cause(message), expected, "{message}");

@@ -3,7 +3,7 @@
 use futures_util::TryStreamExt as _;
 use futures_util::stream::BoxStream;
 use sqlx::{ColumnIndex, Database, Row, ValueRef as _};
-use terrane_app::ports::warehouse::{Statement, WarehouseError};
+use terrane_app::ports::warehouse::{RefusalCause, Statement, WarehouseError};
 
 use super::Failed;
 use crate::columns::{Column, Columns, Kind, meanings};
@@ -60,7 +60,8 @@ where
                     column.append_null();
                 } else if let Err(error) = (self.append)(column, cell) {
                     let name = sqlx::Column::name(&row.columns()[index]);
-                    return Err(self.failed.refused(format!("column `{name}`: {error}")));
+                    let refusal = self.failed.refused(format!("column `{name}`: {error}"));
+                    return Err(WarehouseError { cause: RefusalCause::Value, ..refusal });
                 }
             }
             columns.end_row();

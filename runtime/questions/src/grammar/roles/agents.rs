@@ -46,8 +46,9 @@ impl Reader<'_> {
             let ranks = matches!(kind, ItemKind::Superlative(..) | ItemKind::Word(Top | Bottom | Best | Worst));
             let Some(next) = self.items.get(at + 1) else { return false };
             let ItemKind::Member(candidates) = &next.kind else { return false };
-            let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
-            ranks && !next.is_plural && candidates.members.iter().any(is_text)
+            let is_thing =
+                |index: &usize| matches!(self.vocabulary.entry(*index).kind, MemberKind::Text | MemberKind::Cube);
+            ranks && !next.is_plural && candidates.members.iter().any(is_thing)
         };
         let has_rows = self.draft.limit.is_some() || (0..self.items.len()).any(is_ranked);
         is_each && has_rows

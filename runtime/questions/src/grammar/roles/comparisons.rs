@@ -34,6 +34,7 @@ impl Reader<'_> {
             let candidates = self.compared(candidates, unit.as_ref());
             if !candidates.members.is_empty() {
                 if let Some(index) = self.pick(name, &candidates, Role::Any) {
+                    let index = self.part_before(at, index).unwrap_or(index);
                     self.compare((at, end + 1), index, Some(meaning), false, &values, 1.0);
                 }
                 return end + 1 - at;
@@ -63,6 +64,20 @@ impl Reader<'_> {
         let choices = self.choices_of(MemberKind::Number);
         self.unclear(text, message, choices);
         end - at
+    }
+
+    /// Returns the measure of some rows directly before a comparison with the number of all rows, as in `which airlines
+    /// cancelled more than 500 flights`: the cancelled flights are compared.
+    fn part_before(&self, at: usize, index: usize) -> Option<usize> {
+        let [part] = &self.draft.values[..] else { return None };
+        let part = self.vocabulary.index_of(part)?;
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let before = self.items[..at].iter().rev().find(|item| !is_filler(item))?;
+        let ItemKind::Member(found) = &before.kind else { return None };
+        let (own, all) = (self.vocabulary.entry(part), self.vocabulary.entry(index));
+        let is_part = self.counts(&own.name) && !self.counts_all(&own.name);
+        let is_of_all = self.counts_all(&all.name) && own.cube == all.cube;
+        (is_part && is_of_all && found.members.contains(&part)).then_some(part)
     }
 
     /// Reads a number before a comparison, as in `32 degrees or colder` and `200 orders or more`. Returns the number of

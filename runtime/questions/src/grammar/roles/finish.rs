@@ -54,6 +54,7 @@ impl Reader<'_> {
         }
         self.check_bare_groups();
         self.check_persons();
+        self.check_asked_time();
         self.complete_alphabetical();
         self.complete_order_piece();
         self.check_contradictions();
@@ -149,6 +150,19 @@ impl Reader<'_> {
         let text = first.text.clone();
         let choices = self.text_dimensions();
         self.unclear(&text, format!("`{text}` asks for names; write the group, as in `which customer`"), choices);
+    }
+
+    /// Asks the caller for a step of time if the question begins with a word such as `when`.
+    fn check_asked_time(&mut self) {
+        let asks = |item: &&super::Item| self.language.has(WordList::AskedTimes, &item.text.to_lowercase());
+        let Some(text) = self.items.first().filter(asks).map(|item| item.text.clone()) else { return };
+        if self.draft.granularity.is_some() || !self.draft.groups.is_empty() || !self.clarifications.is_empty() {
+            return;
+        }
+        use Meaning::{Daily, Monthly, Weekly};
+        let steps = [Monthly, Weekly, Daily].into_iter().filter_map(|step| self.language.word_for(step));
+        let choices = steps.map(Arc::from).collect();
+        self.unclear(&text, format!("`{text}` asks for a time; write a step, as in `by month`"), choices);
     }
 
     pub(super) fn counts(&self, name: &Arc<str>) -> bool {

@@ -167,6 +167,10 @@ impl Reader<'_> {
             index.is_none_or(|index| self.is_reached(self.vocabulary.entry(index)))
         };
         members = narrowed(members, &is_reached);
+        // In `did Southwest cancel`, Southwest acts, and is no place.
+        if self.is_subject(at) {
+            members = narrowed(members, &|member| self.vocabulary.direction(member).is_none());
+        }
         // `rentals picked up in Lisbon`, although they may also end there.
         members = narrowed(members, &|member| self.is_named_by_verb(at, member));
         // `revenue of customers from Spain`, although orders have a country of origin too.
@@ -189,6 +193,12 @@ impl Reader<'_> {
         narrowed(members, &|member| {
             self.vocabulary.entries().any(|(_, entry)| entry.name == *member && self.is_of_main_cube(entry))
         })
+    }
+
+    /// Returns whether a word such as `did` directly precedes a value, which then is the subject of a verb.
+    fn is_subject(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|before| self.items[before].text.to_lowercase());
+        before.is_some_and(|word| self.language.has(WordList::Auxiliaries, &word))
     }
 
     /// Returns whether another value of the question has a dimension already: in `southwest flights to Chicago`, the

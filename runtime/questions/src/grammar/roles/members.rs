@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role};
-use crate::draft::DraftOrder;
+use crate::draft::{Aggregation, DraftOrder};
 use crate::language::Meaning;
 use crate::members::{MemberEntry, MemberKind};
 use crate::spelling::spelled;
@@ -57,6 +57,9 @@ impl Reader<'_> {
         if let Some(length) = self.idiom(at, text, candidates) {
             return length;
         }
+        if !self.state.groups && !self.items[at].is_plural && self.is_before_route(at) {
+            return self.piece(text, "the ends of the route are behind it".to_owned(), candidates.certainty);
+        }
         let in_groups = self.state.groups && self.continues_groups(at);
         if !in_groups && self.is_ranked_thing(candidates) {
             return self.piece(text, "the rows that are ranked".to_owned(), candidates.certainty);
@@ -75,6 +78,8 @@ impl Reader<'_> {
             (true, ..) => Role::Group,
             (_, true, None) => Role::Group,
             (_, _, Some(_)) if self.ranks_groups() && self.may_group(candidates) => Role::Group,
+            // `average delay, top 3 airlines`
+            (_, _, Some(_)) if self.ranks_listed(at, candidates) => Role::Group,
             // `the most common fault under warranty` has a condition.
             (_, _, Some(_)) if !self.draft.groups.is_empty() && self.may_only_select(candidates) => Role::Any,
             (_, _, Some(_)) => Role::Value,
@@ -241,6 +246,15 @@ impl Reader<'_> {
         })
     }
 
+    /// Returns whether a name in the plural directly behind `top 3` is the group of the only measure before it.
+    fn ranks_listed(&self, at: usize, candidates: &Candidates) -> bool {
+        let is_open = self.draft.groups.is_empty() && self.draft.granularity.is_none();
+        let is_ranked = self.draft.limit.is_some() && self.state.superlative.is_none() && self.state.rated.is_none();
+        let is_direct = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Number(_, None));
+        let is_group = is_direct && self.items[at].is_plural && self.may_group(candidates);
+        is_open && is_ranked && is_group && self.draft.values.len() == 1
+    }
+
     /// Returns whether all members are boolean dimensions or segments.
     fn may_only_select(&self, candidates: &Candidates) -> bool {
         let kind = |index: &usize| self.vocabulary.entry(*index).kind;
@@ -311,7 +325,22 @@ impl Reader<'_> {
             || self.lacks_rows(at)
             || self.compares_measure(next);
         let is_followed = is_compared && !self.compares_quality_of_rows(at) && !self.counts_compared_rows(at, next);
-        is_followed && candidates.members.iter().any(is_text)
+        (is_followed && candidates.members.iter().any(is_text)) || self.has_extreme(next)
+    }
+
+    /// Returns whether the item at a place is a measure whose own name ranks, as in `hours with the strongest wind`.
+    fn has_extreme(&self, at: usize) -> bool {
+        let Some(ItemKind::Member(found)) = self.items.get(at).map(|item| &item.kind) else { return false };
+        let is_extreme = |index: &usize| {
+            use Aggregation::{Maximum, Minimum};
+            matches!(self.vocabulary.entry(*index).aggregation, Some(Maximum | Minimum))
+        };
+        let text = self.items[at].text.to_lowercase();
+        let stem = self.language.stem(text.split(' ').next().unwrap_or_default());
+        use Meaning::{Best, Bottom, Superlative, Top, Worst};
+        let ranks = matches!(self.language.phrase(&[&stem]), Some((_, Best | Worst | Top | Bottom | Superlative(_))));
+        let follows_name = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Word(Meaning::Ignore));
+        ranks && follows_name && found.members.iter().all(is_extreme)
     }
 
     /// Returns the boolean dimension of the main cube whose name contains a word, if there is exactly one. The name of

@@ -53,6 +53,12 @@ impl Reader<'_> {
         let language = self.language;
         let Some(superlative) = language.superlative(ranking.index) else { return 1 };
         self.state.rank_text = ranking.text.clone();
+        if !is_first && self.ranks_other_quality(at, superlative) {
+            let message = format!("the name behind `{}` is a measure without this quality", ranking.text);
+            let choices = self.choices_of(MemberKind::Measure);
+            self.unclear(&ranking.text, message, choices);
+            return 1;
+        }
         if !is_first && !superlative.qualities.is_empty() && self.ranks_next(at, superlative) {
             self.state.rank = Some(superlative.is_descending);
             self.state.groups = false;

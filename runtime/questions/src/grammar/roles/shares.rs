@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Candidates, Item, ItemKind, Reader, Role};
 use crate::draft::Aggregation;
-use crate::language::Meaning;
+use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 use crate::spelling::spelled;
 
@@ -16,6 +16,15 @@ impl Reader<'_> {
     pub(super) fn share(&mut self, at: usize, text: &str) -> usize {
         if let Some(length) = self.share_of_other(at, text) {
             return length;
+        }
+        let is_occurrence = |item: &Item| self.language.has(WordList::Occurrences, &item.text.to_lowercase());
+        let is_time = |item: &Item| matches!(item.kind, ItemKind::Time(_));
+        // `what share of cancellations happened in February` compares February with all times.
+        if self.items.iter().any(is_occurrence) && self.items.iter().any(is_time) {
+            let message = format!("`{text}` may be of all times; write `by month`, or a rate");
+            let choices = self.rates_of_main();
+            self.unclear(text, message, choices);
+            return 1;
         }
         if let Some((index, places)) = self.spelled_rate(at + 1) {
             return self.rate(at, text, index, places);

@@ -325,7 +325,10 @@ impl Reader<'_> {
             || self.lacks_rows(at)
             || self.compares_measure(next);
         let is_followed = is_compared && !self.compares_quality_of_rows(at) && !self.counts_compared_rows(at, next);
-        (is_followed && candidates.members.iter().any(is_text)) || self.has_extreme(next)
+        let is_time = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Time;
+        let is_group = |index: &usize| is_text(index) || is_time(index);
+        (is_followed && candidates.members.iter().any(is_text))
+            || (self.has_extreme(next) && candidates.members.iter().any(is_group))
     }
 
     /// Returns whether the item at a place is a measure whose own name ranks, as in `hours with the strongest wind`.

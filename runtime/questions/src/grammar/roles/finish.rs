@@ -324,11 +324,15 @@ impl Reader<'_> {
 
 /// Returns whether the lower bound of a condition is above the upper bound of another one for the same member.
 fn is_beyond(lower: &DraftFilter, upper: &DraftFilter) -> bool {
-    let (&[DraftValue::Number(low)], &[DraftValue::Number(high)]) = (&lower.values[..], &upper.values[..]) else {
-        return false;
+    let low = match (lower.operator, &lower.values[..]) {
+        ("gt" | "gte", [DraftValue::Number(low)]) | ("between", [DraftValue::Number(low), _]) => low,
+        _ => return false,
     };
-    let is_pair = matches!(lower.operator, "gt" | "gte") && matches!(upper.operator, "lt" | "lte");
-    is_pair && lower.member == upper.member && low > high
+    let high = match (upper.operator, &upper.values[..]) {
+        ("lt" | "lte", [DraftValue::Number(high)]) | ("between", [_, DraftValue::Number(high)]) => high,
+        _ => return false,
+    };
+    lower.member == upper.member && low > high
 }
 
 /// Returns the place of a unit in their order.

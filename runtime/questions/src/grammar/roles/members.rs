@@ -19,7 +19,10 @@ impl Reader<'_> {
             return self.unit_of_answer(text);
         }
         // `hour of the day` is not the time dimension `hour`.
-        if self.is_hour(at) && self.is_hour_of_day(at) {
+        let is_own = |index: &usize| self.is_of_main_cube(self.vocabulary.entry(*index));
+        let is_of_others = !candidates.members.iter().any(is_own) && (self.state.groups || self.state.is_which);
+        let is_own_hour = is_of_others && !self.hour_dimensions().is_empty();
+        if self.is_hour(at) && (is_own_hour || self.is_hour_of_day(at)) {
             return self.hour_group(at);
         }
         let is_time = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Time;
@@ -157,6 +160,15 @@ impl Reader<'_> {
                 }
                 if role == Role::Any && self.describes_measure(at) {
                     return self.rows_of_measure(text, index, certainty);
+                }
+                // `flights with the worst delay` lists flights.
+                let counts_all = |name: &Arc<str>| self.counts_all(name);
+                if role == Role::Any
+                    && self.has_extreme(at)
+                    && self.draft.values.last().is_some_and(counts_all)
+                    && !self.is_listed(at)
+                {
+                    return self.unlisted_measure(text, &name);
                 }
                 // `how many planes have known seats`
                 if role == Role::Any
@@ -342,8 +354,12 @@ impl Reader<'_> {
         let stem = self.language.stem(text.split(' ').next().unwrap_or_default());
         use Meaning::{Best, Bottom, Superlative, Top, Worst};
         let ranks = matches!(self.language.phrase(&[&stem]), Some((_, Best | Worst | Top | Bottom | Superlative(_))));
-        let follows_name = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Word(Meaning::Ignore));
-        ranks && follows_name && found.members.iter().all(is_extreme)
+        ranks && self.follows_filler(at) && found.members.iter().all(is_extreme)
+    }
+
+    /// Returns whether a filler such as `with the` directly precedes the item at a place.
+    fn follows_filler(&self, at: usize) -> bool {
+        at > 0 && matches!(self.items[at - 1].kind, ItemKind::Word(Meaning::Ignore))
     }
 
     /// Returns the boolean dimension of the main cube whose name contains a word, if there is exactly one. The name of

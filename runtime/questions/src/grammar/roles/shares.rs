@@ -38,7 +38,7 @@ impl Reader<'_> {
         {
             return length;
         }
-        if rates.is_empty() && self.is_share_within_groups(at, &words) {
+        if rates.is_empty() && (self.is_share_within_groups(at, &words) || self.is_share_of_value(at)) {
             let message = format!("no rate is this share; `{text}` of the total is the share of each row");
             let choices = self.rates_of_main();
             self.unclear(text, message, choices);
@@ -71,6 +71,16 @@ impl Reader<'_> {
             self.items[place].kind = ItemKind::Word(Meaning::Ignore);
         }
         1
+    }
+
+    /// Returns whether a share is of rows with a value, by groups, as in `share of Airbus flights by airline`: it may be
+    /// the share within each airline, or of all Airbus flights.
+    fn is_share_of_value(&self, at: usize) -> bool {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let mut behind = self.items[at + 1..].iter().skip_while(is_filler).map(|item| &item.kind);
+        let is_value = matches!(behind.next(), Some(ItemKind::Value(_)));
+        let is_rows = matches!(behind.next(), Some(ItemKind::Member(found)) if self.names_rows(found));
+        is_value && is_rows && behind.any(|kind| matches!(kind, ItemKind::Word(Meaning::Group)))
     }
 
     /// Returns the places of a comparison and its number directly before one of the words of a rate.

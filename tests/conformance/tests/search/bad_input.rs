@@ -31,7 +31,7 @@ fn texts() -> Vec<(String, Expected, Expected, Expected)> {
     let with = |texts: &[&str], (search, suggestions, question): (Expected, Expected, Expected)| {
         texts.iter().map(|text| ((*text).to_owned(), search, suggestions, question)).collect::<Vec<_>>()
     };
-    let mut all = with(&["", " \t\n ", " -- ; . ", "\u{202e}\u{200f}\u{200b}", "\u{0}\u{7}\u{1b}"], empty);
+    let mut all = with(&["", " \t\n ", " -- ; . ", "\u{202e}\u{200f}\u{200b}", "\u{0}\u{7}\u{1b}", "`"], empty);
     all.extend(with(&[&"x".repeat(10_000), &"stock ".repeat(1_667), &"\u{1f4a3}".repeat(10_000)], long));
     let words = (Error("at most 16"), Error("at most 16"), Error("more than 60 words"));
     all.extend(with(&[&"zz ".repeat(99)], words));
@@ -64,7 +64,8 @@ fn texts() -> Vec<(String, Expected, Expected, Expected)> {
         answered,
     ));
     // Characters that become many others, marks without letters, open quotation marks, and numbers without a value.
-    all.extend(with(&[&"\u{fdfa}".repeat(250), &format!("e{}", "\u{301}".repeat(250)), "\"xyzzy", "`"], answered));
+    all.extend(with(&[&format!("e{}", "\u{301}".repeat(250)), "\"xyzzy"], answered));
+    all.extend(with(&[&"\u{fdfa}".repeat(250)], (Answer, Answer, Error("more than 60 words"))));
     all.extend(with(
         &["1e309 xyzzy", &"9".repeat(200), "over -0 xyzzy", "NaN", "top 99999999999999999999 xyzzy"],
         answered,

@@ -20,7 +20,8 @@ impl Reader<'_> {
         }
         // `hour of the day` is not the time dimension `hour`.
         let is_own = |index: &usize| self.is_of_main_cube(self.vocabulary.entry(*index));
-        let is_of_others = !candidates.members.iter().any(is_own) && (self.state.groups || self.state.is_which);
+        let is_group = self.state.groups || self.state.is_which || !self.items[at].is_plural;
+        let is_of_others = is_group && !candidates.members.iter().any(is_own);
         let is_own_hour = is_of_others && !self.hour_dimensions().is_empty();
         if self.is_hour(at) && (is_own_hour || self.is_hour_of_day(at)) {
             return self.hour_group(at);

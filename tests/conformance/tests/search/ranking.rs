@@ -106,7 +106,7 @@ async fn use_is_counted_in_the_history_of_earlier_servers() {
 #[tokio::test]
 async fn use_of_hidden_members_changes_no_score() {
     let house = house().await;
-    let search = async || house.search("analyst", json!({"query": "lo", "limit": 50})).await;
+    let search = async || house.search("analyst", json!({"query": "load", "limit": 50})).await;
     let before = search().await;
     use_measures(&house, &["stock.lost"], 5).await;
     let after = search().await;

@@ -19,6 +19,7 @@ mod periods;
 mod relations;
 mod shop;
 mod times;
+mod sentences;
 mod unseen;
 mod values;
 

@@ -9,6 +9,7 @@ mod agents;
 mod alphabet;
 mod alternatives;
 mod answer_units;
+mod asides;
 mod choice;
 mod choices;
 mod comparisons;
@@ -29,6 +30,7 @@ mod known_values;
 mod lengths;
 mod lookups;
 mod members;
+mod moves;
 mod pairs;
 mod particles;
 mod placed;
@@ -337,6 +339,7 @@ impl<'r> Reader<'r> {
                 self.unclear(&item.text, message, Vec::new());
                 1
             }
+            ItemKind::Unknown if self.joins_condition(at) => 1,
             ItemKind::Quoted | ItemKind::Unknown => self.value_alone(at, &item.text),
             ItemKind::Member(candidates) => self.member(at, &item.text, &candidates),
         }

@@ -182,6 +182,8 @@ pub(crate) enum WordList {
     Occurrences,
     /// Words that ask for a time, such as `when`.
     AskedTimes,
+    /// Words before examples, such as `like`.
+    Examples,
     /// Verbs for states, such as `located`. They are no events of another cube.
     States,
     /// Words before something that is present, such as `with a`.

@@ -20,6 +20,9 @@ impl Reader<'_> {
 
     /// Reads a comparison that no member precedes, as in `more than 1000 flights` and `over 2000 miles`.
     pub(super) fn comparison_without_member(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
+        // `nor delayed by more than 15 minutes`
+        let opposite = opposite(meaning).filter(|_| self.is_number(at + 1));
+        let meaning = opposite.filter(|_| std::mem::take(&mut self.state.is_negated)).unwrap_or(meaning);
         // `higher than in June` compares periods, but `over Christmas` does not.
         let is_preposition = self.language.has(WordList::AgeComparisons, &text.to_lowercase());
         if matches!(meaning, Meaning::More | Meaning::Less) && !is_preposition && self.is_before_time(at) {
@@ -386,6 +389,17 @@ impl Reader<'_> {
             matches!(entry.kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric) || entry.count.is_some()
         };
         !values.is_empty() && matches!(next, Some(ItemKind::Member(found)) if found.members.iter().any(is_compared))
+    }
+}
+
+/// Returns the comparison that holds if and only if another one does not.
+fn opposite(meaning: Meaning) -> Option<Meaning> {
+    match meaning {
+        Meaning::More => Some(Meaning::AtMost),
+        Meaning::AtLeast => Some(Meaning::Less),
+        Meaning::Less => Some(Meaning::AtLeast),
+        Meaning::AtMost => Some(Meaning::More),
+        _ => None,
     }
 }
 

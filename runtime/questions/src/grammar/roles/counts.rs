@@ -32,8 +32,18 @@ impl Reader<'_> {
             return self.piece(text, "ignored".to_owned(), certainty);
         }
         let name = Arc::clone(&self.vocabulary.entry(index).name);
-        self.draft.values = vec![Arc::clone(&name)];
+        self.count_instead(&name);
         self.piece(text, format!("measure {name}"), certainty)
+    }
+
+    /// Replaces the only measure, which counts all rows, by one that counts some of them. The order of the rows follows,
+    /// as in `on which day did the most flights get cancelled`.
+    pub(super) fn count_instead(&mut self, name: &Arc<str>) {
+        let all = self.count_of_main();
+        if let Some(order) = self.draft.order.as_mut().filter(|order| Some(&order.member) == all.as_ref()) {
+            order.member = Arc::clone(name);
+        }
+        self.draft.values = vec![Arc::clone(name)];
     }
 
     /// Reads a dimension of text behind `how many`, as in `how many brands do customers rent`: a measure must count its

@@ -59,9 +59,11 @@ impl Reader<'_> {
         let Some(ItemKind::Member(candidates)) = behind.next() else { return false };
         let qualities: Vec<String> = superlative.qualities.iter().map(|quality| self.language.root(quality)).collect();
         let is_other = |index: &usize| {
-            let kind = self.vocabulary.entry(*index).kind;
+            let entry = self.vocabulary.entry(*index);
             let has_quality = qualities.iter().any(|root| self.vocabulary.roots(*index).contains(root));
-            matches!(kind, MemberKind::Measure | MemberKind::Metric) && !has_quality
+            // `longest delivery time`
+            let is_time = entry.unit.as_ref().is_some_and(|unit| unit.seconds().is_some());
+            matches!(entry.kind, MemberKind::Measure | MemberKind::Metric) && !has_quality && !is_time
         };
         candidates.certainty < 1.0 && !qualities.is_empty() && candidates.members.iter().all(is_other)
     }

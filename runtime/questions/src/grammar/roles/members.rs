@@ -23,7 +23,7 @@ impl Reader<'_> {
         let is_group = self.state.groups || self.state.is_which || !self.items[at].is_plural;
         let is_of_others = is_group && !candidates.members.iter().any(is_own);
         let is_own_hour = is_of_others && !self.hour_dimensions().is_empty();
-        if self.is_hour(at) && (is_own_hour || self.is_hour_of_day(at)) {
+        if !self.state.sorts && self.is_hour(at) && (is_own_hour || self.is_hour_of_day(at)) {
             return self.hour_group(at);
         }
         let is_time = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Time;
@@ -56,6 +56,9 @@ impl Reader<'_> {
             return length;
         }
         if let Some(length) = self.extreme(at, text, candidates) {
+            return length;
+        }
+        if let Some(length) = self.rated_number(text, candidates).or_else(|| self.excluded_number(at, text, candidates)) {
             return length;
         }
         if let Some(length) = self.idiom(at, text, candidates) {

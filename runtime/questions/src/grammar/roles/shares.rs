@@ -29,6 +29,9 @@ impl Reader<'_> {
         if let Some((index, places)) = self.spelled_rate(at + 1) {
             return self.rate(at, text, index, places);
         }
+        if let Some((index, places)) = self.compared_rate(at + 1) {
+            return self.rate(at, text, index, places);
+        }
         let predicate = self.predicate_of_groups(at);
         let words = self.predicate(predicate.unwrap_or(at + 1));
         let rates = self.rates_of(&words);
@@ -38,7 +41,10 @@ impl Reader<'_> {
         {
             return length;
         }
-        if rates.is_empty() && (self.is_share_within_groups(at, &words) || self.is_share_of_value(at)) {
+        let is_within_groups = || {
+            self.is_share_within_groups(at, &words) || self.is_share_of_value(at) || self.is_share_of_condition(at)
+        };
+        if rates.is_empty() && is_within_groups() {
             let message = format!("no rate is this share; `{text}` of the total is the share of each row");
             let choices = self.rates_of_main();
             self.unclear(text, message, choices);
@@ -98,7 +104,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether a name of a measure contains a comparison with its number, as in `over 15 minutes late`.
-    fn is_in_name(&self, name: &Arc<str>, comparison: usize, number: usize) -> bool {
+    pub(super) fn is_in_name(&self, name: &Arc<str>, comparison: usize, number: usize) -> bool {
         let (ItemKind::Word(meaning), Some(index)) = (&self.items[comparison].kind, self.vocabulary.index_of(name))
         else {
             return false;

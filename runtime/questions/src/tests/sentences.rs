@@ -1,0 +1,124 @@
+//! Questions of another author about flights, and questions of the same kinds about hotels and bicycle shops: verbs of
+//! departure, `each` behind values, exceptions by numbers, and words that repeat what another part names.
+
+use super::models::Model;
+use super::{bikes, flights, hotel, *};
+
+/// Further members of the flights, with the descriptions of the example.
+const FURTHER: &str = "\
+measure   flights.departed_late | departed_late; Departed late; flights departed_late | | aggregation=count described=Flights_that_left_more_than_15_minutes_late
+measure   flights.total_arrival_delay | total_arrival_delay; Total arrival delay | | aggregation=sum unit=minutes combines=flights.arrival_delay
+measure   flights.average_time_made_up | average_time_made_up; Average time made up | | aggregation=average unit=minutes
+measure   flights.total_air_time | total_air_time; Time in the air | | aggregation=sum unit=minutes
+measure   flights.routes | routes; Routes; flights routes | | aggregation=distinct combines=flights.route
+segment   flights.departed_flights | departed_flights; flights departed_flights
+";
+
+const VALUES: [(&str, &str, u64); 9] = [
+    ("airlines.name", "American Airlines Inc.", 32_729),
+    ("dest_airport.name", "San Francisco Intl", 13_331),
+    ("dest_airport.name", "Orlando", 14_082),
+    ("dest_airport.name", "Fort Lauderdale Hollywood Intl", 12_055),
+    ("dest_airport.name", "Panama City-NW Florida Bea.", 0),
+    ("planes.manufacturer", "AMERICAN AIRCRAFT INC", 42),
+    ("planes.manufacturer", "AVIAT AIRCRAFT INC", 18),
+    ("planes.manufacturer", "MCDONNELL DOUGLAS AIRCRAFT CO", 8_932),
+    ("dest_airport.name", "Honolulu Intl", 707),
+];
+
+const FLIGHTS: &[(&str, &str)] = &[
+    // Verbs of departure, and the measure of their rows.
+    ("How many flights left JFK in March?", "flights.departed where flights.origin equals JFK in 2013-03"),
+    ("flights that left JFK more than 2 hours late", "flights.count where flights.origin equals JFK where flights.departure_delay gt 120"),
+    ("On which day did the most flights get canceled?", "flights.cancelled by day order flights.cancelled desc limit 1"),
+    // `each` behind a list of values.
+    (
+        "How many flights to Chicago O'Hare did American and United each operate?",
+        "flights.count by airlines.name where dest_airport.name equals Chicago Ohare Intl where airlines.name inList American Airlines Inc.,United Air Lines Inc.",
+    ),
+    ("how many fligths did southwest have in july and august", "flights.count where airlines.name equals Southwest Airlines Co. in 2013-07-01..2013-08-31"),
+    // Shares of rows with a number.
+    (
+        "Share of flights with a departure delay over 15 minutes, by weather conditions, only JFK",
+        "flights.delay_over_15_rate by weather.conditions where flights.origin equals JFK",
+    ),
+    ("Share of flights with a departure delay over 30 minutes, by weather conditions", "? Share of"),
+    ("What percentage of flights arrived on time in December?", "on_time_rate in 2013-12"),
+    // Exceptions.
+    (
+        "Which airlines flew more than 20,000 flights but had an on-time rate below 75%?",
+        "flights.count + on_time_rate by airlines.name where flights.count gt 20000 where on_time_rate lt 0.75",
+    ),
+    ("late flights but cancelled", "? but"),
+    (
+        "Which routes have the highest cancellation rate? Top 20 please, ignoring routes with fewer than 100 flights.",
+        "cancellation_rate by flights.route where flights.count gte 100 order cancellation_rate desc limit 20",
+    ),
+    (
+        "How many flights were neither cancelled nor delayed by more than 15 minutes at departure?",
+        "flights.count where flights.is_cancelled equals false where flights.departure_delay lte 15",
+    ),
+    // Rankings by the average of a number.
+    (
+        "Which month was worst for arrival delays?",
+        "flights.average_arrival_delay by month order flights.average_arrival_delay desc limit 1",
+    ),
+    (
+        "Are planes getting older on some airlines? I'd like the average plane age per airline.",
+        "flights.average_plane_age by airlines.name",
+    ),
+    ("Are more flights late in rain? Show the late flights by carrier.", "? "),
+    // Words that repeat or describe others.
+    ("What was the longest arrival delay of the year, by carrier?", "flights.worst_arrival_delay by flights.carrier in 2013"),
+    ("How many minutes were lost to delays each quarter?", "flights.minutes_lost by quarter"),
+    (
+        "Flights to Florida airports like Miami, Orlando and Fort Lauderdale by month",
+        "flights.count by month where dest_airport.name inList Miami Intl,Orlando,Fort Lauderdale Hollywood Intl",
+    ),
+    ("flights like JFK", "? like"),
+    (
+        "Delta flights from JFK to San Francisco: how long are they in the air on average?",
+        "flights.average_air_time where airlines.name equals Delta Air Lines Inc. where flights.origin equals JFK where dest_airport.name equals San Francisco Intl",
+    ),
+    ("Which weekday has the most flights?", "? weekday"),
+    ("Which aircraft models flew the most miles?", "? aircraft"),
+    ("How did the number of flights develop week by week during the summer?", "? summer"),
+];
+
+const BIKES: &[(&str, &str)] = &[
+    ("Which shops had more than 100 sales but had a profit below 500 euros?", ""),
+    ("revenue by shop, excluding shops with fewer than 20 sales", "sales.revenue by shops.name where sales.count gte 20"),
+    ("How many sales did Pedal Point and Ketting each make?", ""),
+    ("revenue of the year by category", "sales.revenue by bikes.category in 2026"),
+    ("share of sales over 500 euros by region", "? share of"),
+    ("which bicycle models have the most sales", ""),
+];
+
+const HOTEL: &[(&str, &str)] = &[
+    ("In which month did the most bookings get cancelled?", ""),
+    ("Which hotel was worst for lead time?", ""),
+    ("Do guests stay longer in some hotels? Show me the average length of stay by hotel.", "bookings.average_nights by hotels.name"),
+    ("revenue by hotel, ignoring hotels with fewer than 50 bookings", "bookings.revenue by hotels.name where bookings.count gte 50"),
+];
+
+fn check(model: &Model<'_>, questions: &[(&str, &str)]) {
+    let mistakes = model.mistakes(questions);
+    assert!(mistakes.is_empty(), "{} mistakes\n{}", mistakes.len(), mistakes.join("\n"));
+}
+
+#[test]
+fn flights_of_another_author_are_interpreted_correctly() {
+    let members = format!("{}{FURTHER}", flights::MEMBERS);
+    let values: Vec<(&str, &str, u64)> = flights::VALUES.into_iter().chain(VALUES).collect();
+    check(&Model { members: &members, values: &values, newest: date(2013, 12, 31) }, FLIGHTS);
+}
+
+#[test]
+fn sentences_about_bikes_are_interpreted_correctly() {
+    check(&Model { members: bikes::MEMBERS, values: &bikes::VALUES, newest: date(2026, 9, 20) }, BIKES);
+}
+
+#[test]
+fn sentences_about_hotels_are_interpreted_correctly() {
+    check(&Model { members: hotel::MEMBERS, values: &hotel::VALUES, newest: date(2026, 9, 20) }, HOTEL);
+}

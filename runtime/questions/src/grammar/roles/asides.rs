@@ -107,7 +107,7 @@ impl Reader<'_> {
 
     /// Reads a number of each row behind `worst` or `best`, as in `which month was worst for arrival delays`: the rows
     /// are ranked by its only average. Returns the number of items read.
-    pub(super) fn rated_number(&mut self, text: &str, candidates: &Candidates) -> Option<usize> {
+    pub(super) fn rated_average(&mut self, text: &str, candidates: &Candidates) -> Option<usize> {
         let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
         let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
         let is_open = self.draft.values.is_empty() && self.state.rated.is_some() && !self.state.groups;

@@ -58,7 +58,7 @@ impl Reader<'_> {
         if let Some(length) = self.extreme(at, text, candidates) {
             return length;
         }
-        if let Some(length) = self.rated_number(text, candidates).or_else(|| self.excluded_number(at, text, candidates)) {
+        if let Some(length) = self.rated_average(text, candidates).or_else(|| self.excluded_number(at, text, candidates)) {
             return length;
         }
         if let Some(length) = self.idiom(at, text, candidates) {

@@ -64,7 +64,9 @@ pub fn read(
     }
     let meaning = "not read, because a request follows it".to_owned();
     let aside = Piece { text: first.to_owned(), meaning, alternatives: Vec::new() };
-    Ok(Interpretation { pieces: [aside].into_iter().chain(request.pieces).collect(), ..request })
+    // The words of the question before it may still be values, which select rows.
+    let lookups = whole.interpretation.lookups;
+    Ok(Interpretation { pieces: [aside].into_iter().chain(request.pieces).collect(), lookups, ..request })
 }
 
 /// A sentence that was read.

@@ -31,6 +31,7 @@ mod lengths;
 mod lookups;
 mod members;
 mod moves;
+mod operands;
 mod pairs;
 mod particles;
 mod placed;
@@ -296,16 +297,6 @@ impl<'r> Reader<'r> {
         let main = self.main_cube.as_ref()?;
         let is_joined = is_open && self.items.iter().any(is_unknown) && self.counts_of_joining(main).len() > 1;
         (!is_joined).then(|| Arc::clone(main))
-    }
-
-    /// Returns the cubes with counted rows that join the main cube.
-    fn joining_cubes(&self) -> Vec<Arc<str>> {
-        let Some(main) = &self.main_cube else { return Vec::new() };
-        let cubes = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == MemberKind::Cube);
-        let joins = |entry: &&MemberEntry| {
-            entry.count.is_some() && entry.name != *main && entry.joined.iter().any(|joined| joined == main)
-        };
-        cubes.filter(joins).map(|entry| Arc::clone(&entry.name)).collect()
     }
 
     /// Reads the items at a place. Returns the number of items that it read.

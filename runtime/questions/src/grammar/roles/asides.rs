@@ -96,6 +96,23 @@ impl Reader<'_> {
         self.pieces.iter().any(|piece| stem(&piece.text) == stem(text) && is_group(&piece.meaning))
     }
 
+    /// Returns whether the name of things is directly before a name of one of their dimensions, and only says whose it is,
+    /// as in `which bicycle categories`.
+    pub(super) fn is_compound(&self, at: usize, candidates: &Candidates) -> bool {
+        let is_group = self.state.groups || self.state.is_which;
+        let Some(Item { kind: ItemKind::Member(next), .. }) = self.items.get(at + 1) else { return false };
+        let cube = |index: &usize| {
+            let entry = self.vocabulary.entry(*index);
+            (entry.kind == MemberKind::Cube).then_some(&entry.name)
+        };
+        let Some(name) = candidates.members.iter().find_map(cube) else { return false };
+        let is_own = |index: &usize| {
+            let entry = self.vocabulary.entry(*index);
+            entry.kind == MemberKind::Text && entry.cube.as_ref() == Some(name)
+        };
+        is_group && !self.items[at].is_plural && next.members.iter().any(is_own)
+    }
+
     /// Treats the rows before `how long` as the rows that the question is about, and not as a number, as in `Delta
     /// flights: how long are they in the air`.
     pub(super) fn name_rows_of_quality(&mut self) {
@@ -107,11 +124,14 @@ impl Reader<'_> {
 
     /// Reads a number of each row behind `worst` or `best`, as in `which month was worst for arrival delays`: the rows
     /// are ranked by its only average. Returns the number of items read.
-    pub(super) fn rated_average(&mut self, text: &str, candidates: &Candidates) -> Option<usize> {
+    pub(super) fn rated_average(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         let is_number = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Number;
         let has_groups = !self.draft.groups.is_empty() || self.draft.granularity.is_some();
         let is_open = self.draft.values.is_empty() && self.state.rated.is_some() && !self.state.groups;
-        if !is_open || !has_groups || !candidates.members.iter().all(is_number) {
+        // `worst rating` is unclear, but `worst for rating` ranks by it.
+        let before = at.checked_sub(1).map(|before| self.items[before].text.to_lowercase());
+        let is_behind = before.is_some_and(|word| self.language.has(WordList::Possession, &word));
+        if !is_open || !has_groups || !is_behind || !candidates.members.iter().all(is_number) {
             return None;
         }
         let found = self.aggregated(text, candidates, Aggregation::Average);
@@ -160,7 +180,16 @@ impl Reader<'_> {
     pub(super) fn introduces_values(&self, at: usize) -> Option<usize> {
         let is_word = self.language.has(WordList::Examples, &self.items[at].text.to_lowercase());
         let before = at.checked_sub(1).map(|before| &self.items[before].kind);
-        let follows_name = matches!(before, Some(ItemKind::Member(_) | ItemKind::Value(_)));
+        let is_main = |index: &usize| {
+            let entry = self.vocabulary.entry(*index);
+            self.is_of_main_cube(entry) && (entry.kind == MemberKind::Cube || self.counts_all(&entry.name))
+        };
+        // `flights like JFK` has no meaning.
+        let follows_name = match before {
+            Some(ItemKind::Member(found)) => !found.members.iter().any(is_main),
+            Some(ItemKind::Value(_)) => true,
+            _ => false,
+        };
         let next = self.items.get(at + 1).map(|item| &item.kind);
         (is_word && follows_name && matches!(next, Some(ItemKind::Value(_)))).then_some(1)
     }

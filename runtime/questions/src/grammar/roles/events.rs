@@ -62,6 +62,16 @@ impl Reader<'_> {
         Some(Arc::clone(&only.name))
     }
 
+    /// Returns the cubes with counted rows that join the main cube.
+    pub(super) fn joining_cubes(&self) -> Vec<Arc<str>> {
+        let Some(main) = &self.main_cube else { return Vec::new() };
+        let cubes = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == MemberKind::Cube);
+        let joins = |entry: &&MemberEntry| {
+            entry.count.is_some() && entry.name != *main && entry.joined.iter().any(|joined| joined == main)
+        };
+        cubes.filter(joins).map(|entry| Arc::clone(&entry.name)).collect()
+    }
+
     /// Returns the counts of the cubes that join a cube.
     pub(super) fn counts_of_joining(&self, cube: &str) -> Vec<Arc<str>> {
         let is_joining = |name: &str, joined: &[Arc<str>]| name != cube && joined.iter().any(|one| **one == *cube);

@@ -55,10 +55,16 @@ impl Reader<'_> {
         if let Some(length) = self.presence(at, candidates) {
             return length;
         }
+        if self.is_compound(at, candidates) {
+            return self.piece(text, "the things that the next name is about".to_owned(), candidates.certainty);
+        }
+        if let Some(length) = self.rated_average(at, text, candidates) {
+            return length;
+        }
         if let Some(length) = self.extreme(at, text, candidates) {
             return length;
         }
-        if let Some(length) = self.rated_average(text, candidates).or_else(|| self.excluded_number(at, text, candidates)) {
+        if let Some(length) = self.excluded_number(at, text, candidates) {
             return length;
         }
         if let Some(length) = self.idiom(at, text, candidates) {

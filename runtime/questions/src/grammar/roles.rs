@@ -59,7 +59,7 @@ use crate::draft::{
     Piece, Unit,
 };
 use crate::language::{Direction, Language, Meaning};
-use crate::members::{KnownValues, MemberEntry, MemberKind, Vocabulary};
+use crate::members::{KnownValues, Vocabulary};
 use crate::spelling::spelled;
 use crate::token::is_currency;
 

@@ -67,7 +67,7 @@ const FLIGHTS: &[(&str, &str)] = &[
         "Are planes getting older on some airlines? I'd like the average plane age per airline.",
         "flights.average_plane_age by airlines.name",
     ),
-    ("Are more flights late in rain? Show the late flights by carrier.", "? "),
+    ("Are more flights late in rain? Show the late flights by carrier.", "? more"),
     // Words that repeat or describe others.
     ("What was the longest arrival delay of the year, by carrier?", "flights.worst_arrival_delay by flights.carrier in 2013"),
     ("How many minutes were lost to delays each quarter?", "flights.minutes_lost by quarter"),
@@ -76,6 +76,15 @@ const FLIGHTS: &[(&str, &str)] = &[
         "flights.count by month where dest_airport.name inList Miami Intl,Orlando,Fort Lauderdale Hollywood Intl",
     ),
     ("flights like JFK", "? like"),
+    ("flights in the year 2013 by carrier", "flights.count by flights.carrier in 2013"),
+    ("cancelled flights by month of the year", "? year"),
+    ("Which month of the year has the most flights?", "flights.count by month order flights.count desc limit 1"),
+    ("flights but the cancelled ones", "? but"),
+    ("How many flights reached Miami in May?", "flights.arrived where dest_airport.name equals Miami Intl in 2013-05"),
+    ("How many flights left each airport?", "flights.count by flights.origin"),
+    ("average distance of flights that left JFK", "flights.average_distance where flights.origin equals JFK"),
+    ("flights not over 2000 miles", "flights.count where flights.distance lte 2000"),
+    ("flights and how late they arrive by carrier", "flights.count + flights.average_arrival_delay by flights.carrier"),
     (
         "Delta flights from JFK to San Francisco: how long are they in the air on average?",
         "flights.average_air_time where airlines.name equals Delta Air Lines Inc. where flights.origin equals JFK where dest_airport.name equals San Francisco Intl",
@@ -94,7 +103,8 @@ const BIKES: &[(&str, &str)] = &[
     ("which bicycle models have the most sales", "sales.count by bikes.model order sales.count desc"),
     ("which bicycle category has the most sales", "sales.count by bikes.category order sales.count desc limit 1"),
     ("revenue by bike color and shop", "sales.revenue by bikes.color shops.name"),
-    ("sales of categories like cargo bike and kids", "sales.count where bikes.category inList cargo bike,kids"),
+    ("sales of categories like cargo bike and kids", "sales.count by bikes.category where bikes.category inList cargo bike,kids"),
+    ("revenue excluding sales over 500 euros", "sales.revenue where sales.price lte 500"),
     ("sales without kids bikes", "sales.count where bikes.category notEquals kids"),
 ];
 

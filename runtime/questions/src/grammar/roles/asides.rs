@@ -8,6 +8,7 @@ use crate::draft::Aggregation;
 use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 use crate::spelling::spelled;
+use crate::times;
 
 /// The certainty of a meaning that only the words around a word decide on.
 const CERTAINTY_OF_CONTEXT: f64 = 0.8;
@@ -19,9 +20,9 @@ impl Reader<'_> {
     /// it may also exclude rows.
     pub(super) fn joins_condition(&self, at: usize) -> bool {
         let is_but = self.language.has(WordList::But, &self.items[at].text.to_lowercase());
-        let next = self.items.get(at + 1).map(|item| &item.kind);
-        let is_verb = matches!(next, Some(ItemKind::Word(Meaning::Ignore | Meaning::Verb | Meaning::Equals)));
-        is_but && at > 0 && is_verb
+        let Some(next) = self.items.get(at + 1) else { return false };
+        let is_verb = matches!(next.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb | Meaning::Equals));
+        is_but && at > 0 && is_verb && !self.language.is_link(&next.text.to_lowercase())
     }
 
     /// Reads the year behind words such as `of the`: the year of the newest data. Returns the number of items read.
@@ -31,7 +32,14 @@ impl Reader<'_> {
         let is_link = self.language.is_link(&words.last()?.to_lowercase());
         let preposition = at.checked_sub(2).map(|place| self.items[place].text.to_lowercase());
         let is_owner = preposition.is_some_and(|word| self.language.has(WordList::Possession, &word));
-        if !is_link || !(words.len() > 1 || is_owner) || !self.state.ranges.is_empty() {
+        // `month of the year` may be the same month of all years.
+        let start = at - if words.len() > 1 { 1 } else { 2.min(at) };
+        let is_step = self.items[..start].last().is_some_and(|item| match item.kind {
+            ItemKind::Step(..) => true,
+            ItemKind::Word(meaning) => times::unit(meaning).is_some(),
+            _ => false,
+        });
+        if is_step || !is_link || !(words.len() > 1 || is_owner) || !self.state.ranges.is_empty() {
             return None;
         }
         let (first, last) = (self.newest.first_of_year(), self.newest.last_of_year());
@@ -115,9 +123,10 @@ impl Reader<'_> {
 
     /// Treats the rows before `how long` as the rows that the question is about, and not as a number, as in `Delta
     /// flights: how long are they in the air`.
-    pub(super) fn name_rows_of_quality(&mut self) {
+    pub(super) fn name_rows_of_quality(&mut self, at: usize) {
         let count = self.count_of_main();
-        if self.state.counts.is_none() && count.is_some_and(|count| self.draft.values == [count]) {
+        let is_open = self.state.counts.is_none() && !self.is_listed(at);
+        if is_open && count.is_some_and(|count| self.draft.values == [count]) {
             self.draft.values.clear();
         }
     }

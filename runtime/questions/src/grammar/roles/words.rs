@@ -53,7 +53,7 @@ impl Reader<'_> {
                 self.state.needs_measure = Some(NeededMeasure { text: text.to_owned(), accepts_count });
             }
             Meaning::Quality(index) => {
-                self.name_rows_of_quality();
+                self.name_rows_of_quality(at);
                 self.state.quality =
                     Some(Ranking { index, text: text.to_owned(), candidates: None, is_first: false, is_asked: true });
             }

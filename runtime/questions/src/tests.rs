@@ -17,9 +17,9 @@ mod models;
 mod numbers;
 mod periods;
 mod relations;
+mod sentences;
 mod shop;
 mod times;
-mod sentences;
 mod unseen;
 mod values;
 

@@ -5,7 +5,7 @@ use super::models::Model;
 use super::{bikes, flights, hotel, *};
 
 /// Further members of the flights, with the descriptions of the example.
-const FURTHER: &str = "\
+pub(super) const FURTHER: &str = "\
 measure   flights.departed_late | departed_late; Departed late; flights departed_late | | aggregation=count described=Flights_that_left_more_than_15_minutes_late
 measure   flights.total_arrival_delay | total_arrival_delay; Total arrival delay | | aggregation=sum unit=minutes combines=flights.arrival_delay
 measure   flights.average_time_made_up | average_time_made_up; Average time made up | | aggregation=average unit=minutes
@@ -14,7 +14,7 @@ measure   flights.routes | routes; Routes; flights routes | | aggregation=distin
 segment   flights.departed_flights | departed_flights; flights departed_flights
 ";
 
-const VALUES: [(&str, &str, u64); 9] = [
+pub(super) const VALUES: [(&str, &str, u64); 9] = [
     ("airlines.name", "American Airlines Inc.", 32_729),
     ("dest_airport.name", "San Francisco Intl", 13_331),
     ("dest_airport.name", "Orlando", 14_082),
@@ -29,14 +29,27 @@ const VALUES: [(&str, &str, u64); 9] = [
 const FLIGHTS: &[(&str, &str)] = &[
     // Verbs of departure, and the measure of their rows.
     ("How many flights left JFK in March?", "flights.departed where flights.origin equals JFK in 2013-03"),
-    ("flights that left JFK more than 2 hours late", "flights.departed where flights.origin equals JFK where flights.departure_delay gt 120"),
-    ("On which day did the most flights get canceled?", "flights.cancelled by day order flights.cancelled desc limit 1"),
+    (
+        "flights that left JFK more than 2 hours late",
+        "flights.departed where flights.origin equals JFK where flights.departure_delay gt 120",
+    ),
+    (
+        "On which day did the most flights get canceled?",
+        "flights.cancelled by day order flights.cancelled desc limit 1",
+    ),
     // `each` behind a list of values.
     (
         "How many flights to Chicago O'Hare did American and United each operate?",
         "flights.count by airlines.name where dest_airport.name equals Chicago Ohare Intl where airlines.name inList American Airlines Inc.,United Air Lines Inc.",
     ),
-    ("how many fligths did southwest have in july and august", "flights.count where airlines.name equals Southwest Airlines Co. in 2013-07-01..2013-08-31"),
+    (
+        "how many fligths did southwest have in july and august",
+        "flights.count where airlines.name equals Southwest Airlines Co. in 2013-07-01..2013-08-31",
+    ),
+    (
+        "how many flights did Delta and United each have in May",
+        "flights.count by airlines.name where airlines.name inList Delta Air Lines Inc.,United Air Lines Inc. in 2013-05",
+    ),
     // Shares of rows with a number.
     (
         "Share of flights with a departure delay over 15 minutes, by weather conditions, only JFK",
@@ -50,6 +63,10 @@ const FLIGHTS: &[(&str, &str)] = &[
         "flights.count + on_time_rate by airlines.name where flights.count gt 20000 where on_time_rate lt 0.75",
     ),
     ("late flights but cancelled", "? but"),
+    (
+        "Which airlines have a cancellation rate above 2% but more than 1000 flights",
+        "cancellation_rate + flights.count by airlines.name where cancellation_rate gt 0.02 where flights.count gt 1000",
+    ),
     (
         "Which routes have the highest cancellation rate? Top 20 please, ignoring routes with fewer than 100 flights.",
         "cancellation_rate by flights.route where flights.count gte 100 order cancellation_rate desc limit 20",
@@ -69,7 +86,10 @@ const FLIGHTS: &[(&str, &str)] = &[
     ),
     ("Are more flights late in rain? Show the late flights by carrier.", "? more"),
     // Words that repeat or describe others.
-    ("What was the longest arrival delay of the year, by carrier?", "flights.worst_arrival_delay by flights.carrier in 2013"),
+    (
+        "What was the longest arrival delay of the year, by carrier?",
+        "flights.worst_arrival_delay by flights.carrier in 2013",
+    ),
     ("How many minutes were lost to delays each quarter?", "flights.minutes_lost by quarter"),
     (
         "Flights to Florida airports like Miami, Orlando and Fort Lauderdale by month",
@@ -95,28 +115,63 @@ const FLIGHTS: &[(&str, &str)] = &[
 ];
 
 const BIKES: &[(&str, &str)] = &[
-    ("Which shops had more than 100 sales but had a profit below 500 euros?", "sales.count + sales.profit by shops.name where sales.count gt 100 where sales.profit lt 500"),
-    ("revenue by shop, excluding shops with fewer than 20 sales", "sales.revenue by shops.name where sales.count gte 20"),
-    ("How many sales did Pedal Point and Harbour Cycles each make?", "sales.count by shops.name where shops.name inList Pedal Point,Harbour Cycles"),
+    (
+        "Which shops had more than 100 sales but had a profit below 500 euros?",
+        "sales.count + sales.profit by shops.name where sales.count gt 100 where sales.profit lt 500",
+    ),
+    (
+        "revenue by shop, excluding shops with fewer than 20 sales",
+        "sales.revenue by shops.name where sales.count gte 20",
+    ),
+    (
+        "How many sales did Pedal Point and Harbour Cycles each make?",
+        "sales.count by shops.name where shops.name inList Pedal Point,Harbour Cycles",
+    ),
     ("revenue of the year by category", "sales.revenue by bikes.category in 2026"),
     ("share of sales over 500 euros by region", "? share of"),
     ("which bicycle models have the most sales", "sales.count by bikes.model order sales.count desc"),
     ("which bicycle category has the most sales", "sales.count by bikes.category order sales.count desc limit 1"),
     ("revenue by bike color and shop", "sales.revenue by bikes.color shops.name"),
-    ("sales of categories like cargo bike and kids", "sales.count by bikes.category where bikes.category inList cargo bike,kids"),
+    (
+        "sales of categories like cargo bike and kids",
+        "sales.count by bikes.category where bikes.category inList cargo bike,kids",
+    ),
     ("revenue excluding sales over 500 euros", "sales.revenue where sales.price lte 500"),
     ("sales without kids bikes", "sales.count where bikes.category notEquals kids"),
 ];
 
 const HOTEL: &[(&str, &str)] = &[
-    ("In which month did the most bookings get cancelled?", "bookings.count by month where bookings.is_cancelled equals true order bookings.count desc limit 1"),
-    ("Which weekday has the most bookings?", "bookings.count by bookings.arrival_day order bookings.count desc limit 1"),
+    ("how long do guests stay on average by hotel", "bookings.average_nights by hotels.name"),
+    (
+        "bookings that were cancelled but had more than 3 nights",
+        "bookings.count where bookings.is_cancelled equals true where bookings.nights gt 3",
+    ),
+    ("cancelled bookings but prepaid", "? but"),
+    ("share of reviews with fewer than 3 stars by hotel", "? share of"),
+    ("guests who left in May", "? left"),
+    (
+        "In which month did the most bookings get cancelled?",
+        "bookings.count by month where bookings.is_cancelled equals true order bookings.count desc limit 1",
+    ),
+    (
+        "Which weekday has the most bookings?",
+        "bookings.count by bookings.arrival_day order bookings.count desc limit 1",
+    ),
     ("bookings by weekday", "bookings.count by bookings.arrival_day"),
     ("bookings on weekdays", "? weekdays"),
     ("Which hotel was worst for lead time?", "? worst"),
-    ("bookings that are neither prepaid nor over 5 nights", "bookings.count where bookings.prepaid equals false where bookings.nights lte 5"),
-    ("Do guests stay longer in some hotels? Show me the average length of stay by hotel.", "bookings.average_nights by hotels.name"),
-    ("revenue by hotel, ignoring hotels with fewer than 50 bookings", "bookings.revenue by hotels.name where bookings.count gte 50"),
+    (
+        "bookings that are neither prepaid nor over 5 nights",
+        "bookings.count where bookings.prepaid equals false where bookings.nights lte 5",
+    ),
+    (
+        "Do guests stay longer in some hotels? Show me the average length of stay by hotel.",
+        "bookings.average_nights by hotels.name",
+    ),
+    (
+        "revenue by hotel, ignoring hotels with fewer than 50 bookings",
+        "bookings.revenue by hotels.name where bookings.count gte 50",
+    ),
 ];
 
 fn check(model: &Model<'_>, questions: &[(&str, &str)]) {

@@ -21,8 +21,9 @@ impl Reader<'_> {
     pub(super) fn joins_condition(&self, at: usize) -> bool {
         let is_but = self.language.has(WordList::But, &self.items[at].text.to_lowercase());
         let Some(next) = self.items.get(at + 1) else { return false };
-        let is_verb = matches!(next.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb | Meaning::Equals));
-        is_but && at > 0 && is_verb && !self.language.is_link(&next.text.to_lowercase())
+        use Meaning::{AtLeast, AtMost, Equals, Ignore, Less, More, Verb};
+        let is_condition = matches!(next.kind, ItemKind::Word(Ignore | Verb | Equals | More | AtLeast | Less | AtMost));
+        is_but && at > 0 && is_condition && !self.language.is_link(&next.text.to_lowercase())
     }
 
     /// Reads the year behind words such as `of the`: the year of the newest data. Returns the number of items read.
@@ -58,7 +59,9 @@ impl Reader<'_> {
         let roots = words.map(|word| self.language.root(&self.language.stem(word)));
         let is_named = |index: usize| roots.iter().all(|root| self.vocabulary.roots(index).contains(root));
         let mut found = self.vocabulary.entries().filter(|(index, entry)| {
-            matches!(entry.kind, MemberKind::Text | MemberKind::Number) && self.is_of_main_cube(entry) && is_named(*index)
+            matches!(entry.kind, MemberKind::Text | MemberKind::Number)
+                && self.is_of_main_cube(entry)
+                && is_named(*index)
         });
         let (Some((_, only)), None) = (found.next(), found.next()) else { return None };
         if !(self.state.is_which || self.state.groups) {
@@ -73,8 +76,8 @@ impl Reader<'_> {
         Some(self.piece(text, format!("grouped by {name}"), CERTAINTY_OF_CONTEXT))
     }
 
-    /// Returns 1 if the item at a place repeats a group of the question, and a comparison with a number of rows follows:
-    /// in `ignoring routes with fewer than 100 flights`, the comparison is negated. Returns 0 for other items.
+    /// Returns 1 if the item at a place repeats a group of the question, and a comparison with a number of rows
+    /// follows: in `ignoring routes with fewer than 100 flights`, the comparison is negated. Returns 0 for other items.
     pub(super) fn repeated_group(&mut self, at: usize) -> usize {
         use Meaning::{AtLeast, AtMost, Ignore, Less, More};
         let Some(Item { text, kind: ItemKind::Member(candidates), .. }) = self.items.get(at).cloned() else { return 0 };
@@ -100,12 +103,13 @@ impl Reader<'_> {
     /// Returns whether a group of the question was named by the same word.
     fn repeats_piece(&self, text: &str) -> bool {
         let stem = |text: &str| self.language.stem(&text.to_lowercase());
-        let is_group = |meaning: &str| self.draft.groups.iter().any(|group| meaning == format!("grouped by {}", group.member));
+        let is_group =
+            |meaning: &str| self.draft.groups.iter().any(|group| meaning == format!("grouped by {}", group.member));
         self.pieces.iter().any(|piece| stem(&piece.text) == stem(text) && is_group(&piece.meaning))
     }
 
-    /// Returns whether the name of things is directly before a name of one of their dimensions, and only says whose it is,
-    /// as in `which bicycle categories`.
+    /// Returns whether the name of things is directly before a name of one of their dimensions, and only states whose
+    /// it is, as in `which bicycle categories`.
     pub(super) fn is_compound(&self, at: usize, candidates: &Candidates) -> bool {
         let is_group = self.state.groups || self.state.is_which;
         let Some(Item { kind: ItemKind::Member(next), .. }) = self.items.get(at + 1) else { return false };
@@ -146,7 +150,12 @@ impl Reader<'_> {
         let found = self.aggregated(text, candidates, Aggregation::Average);
         let [only] = found[..] else { return None };
         let name = Arc::clone(&self.vocabulary.entry(only).name);
-        self.alternatives = candidates.members.iter().flat_map(|index| self.measures_of(*index)).filter(|other| *other != name).collect();
+        self.alternatives = candidates
+            .members
+            .iter()
+            .flat_map(|index| self.measures_of(*index))
+            .filter(|other| *other != name)
+            .collect();
         self.add_value(&name);
         Some(self.piece(text, format!("measure {name}, the average"), CERTAINTY_OF_AVERAGE))
     }
@@ -180,7 +189,8 @@ impl Reader<'_> {
         let root = |word: &str| self.language.root(&self.language.stem(word));
         let wanted = root(&text.to_lowercase());
         let described = self.vocabulary.entry(index).description.as_deref().map(spelled).unwrap_or_default();
-        let is_named = self.vocabulary.roots(index).contains(&wanted) || described.split(' ').any(|word| root(word) == wanted);
+        let is_named =
+            self.vocabulary.roots(index).contains(&wanted) || described.split(' ').any(|word| root(word) == wanted);
         let is_repeated = is_own && is_named;
         is_repeated.then(|| self.piece(text, "named once more".to_owned(), CERTAINTY_OF_CONTEXT))
     }

@@ -36,8 +36,8 @@ impl Reader<'_> {
         self.piece(text, format!("measure {name}"), certainty)
     }
 
-    /// Replaces the only measure, which counts all rows, by one that counts some of them. The order of the rows follows,
-    /// as in `on which day did the most flights get cancelled`.
+    /// Replaces the only measure, which counts all rows, by one that counts some of them. The order of the rows
+    /// follows, as in `on which day did the most flights get cancelled`.
     pub(super) fn count_instead(&mut self, name: &Arc<str>) {
         let all = self.count_of_main();
         if let Some(order) = self.draft.order.as_mut().filter(|order| Some(&order.member) == all.as_ref()) {
@@ -116,8 +116,8 @@ impl Reader<'_> {
         1
     }
 
-    /// Reads a number of periods before words that rank, as in `the 3 months with the most flights`. Returns the number of
-    /// items read.
+    /// Reads a number of periods before words that rank, as in `the 3 months with the most flights`. Returns the number
+    /// of items read.
     fn ranked_periods(&mut self, at: usize, text: &str, number: f64, unit: Option<&Unit>) -> Option<usize> {
         let word = self.items.get(at + 1).map(|item| &item.kind);
         let (step, length) = match (unit, word) {

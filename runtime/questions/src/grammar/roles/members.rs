@@ -277,12 +277,6 @@ impl Reader<'_> {
         is_open && is_ranked && is_group && self.draft.values.len() == 1
     }
 
-    /// Returns whether all members are boolean dimensions or segments.
-    fn may_only_select(&self, candidates: &Candidates) -> bool {
-        let kind = |index: &usize| self.vocabulary.entry(*index).kind;
-        candidates.members.iter().all(|index| matches!(kind(index), MemberKind::Boolean | MemberKind::Segment))
-    }
-
     /// Records that a member in the singular is ranked by the words that follow it: `the airline with the most
     /// flights`.
     pub(super) fn note_ranking_behind(&mut self, at: usize) {

@@ -28,7 +28,15 @@ impl Reader<'_> {
         let behind = self.items[at + 1..].iter().find(|item| !is_filler(item)).map(|item| &item.kind);
         let names_group = matches!(behind, Some(ItemKind::Member(_) | ItemKind::Value(_) | ItemKind::Unknown));
         let list = self.draft.filters.last().filter(|filter| filter.operator == "inList")?;
-        (is_each && follows_values && !names_group).then(|| Arc::clone(&list.member))
+        let is_open = self.draft.groups.is_empty() && !names_group;
+        (is_each && follows_values && is_open).then(|| Arc::clone(&list.member))
+    }
+
+    /// Returns whether a word such as `each` at a place directly follows the values of a group.
+    pub(super) fn follows_each(&self, place: usize) -> bool {
+        let is_each = self.language.has(WordList::Each, &self.items[place].text.to_lowercase());
+        let follows_values = matches!(self.items[..place].last().map(|item| &item.kind), Some(ItemKind::Value(_)));
+        is_each && follows_values && self.draft.filters.last().is_some_and(|filter| self.is_group(&filter.member))
     }
 
     /// Returns the measure of the rows that a verb such as `left` is about, if all rows are counted and a place, a time
@@ -46,7 +54,8 @@ impl Reader<'_> {
         }
         let is_named = |entry: &MemberEntry| {
             let names = entry.phrases.iter().chain(&entry.synonyms).map(|phrase| phrase.to_lowercase());
-            let is_verb = |name: &String| self.language.is_participle(name) && self.direction_of_word(name) == Some(wanted);
+            let is_verb =
+                |name: &String| self.language.is_participle(name) && self.direction_of_word(name) == Some(wanted);
             names.into_iter().any(|name| is_verb(&name))
         };
         let is_part = |entry: &MemberEntry| {

@@ -203,7 +203,13 @@ impl Reader<'_> {
                 });
                 entries.map(|(index, _)| index).filter(|index| has_quality(*index, root)).collect()
             };
-            roots.iter().map(of_root).find(|members| !members.is_empty()).unwrap_or_default()
+            let first = || roots.iter().map(of_root).find(|members| !members.is_empty()).unwrap_or_default();
+            // `how long do guests stay` means the length of the stay rather than any time.
+            let named = match ranking.is_asked {
+                true => self.only_with_verb(roots.iter().flat_map(of_root).collect()),
+                false => Vec::new(),
+            };
+            if named.is_empty() { first() } else { named }
         };
         let mut members = measures(&|entry| self.is_reached(entry));
         if members.is_empty() {

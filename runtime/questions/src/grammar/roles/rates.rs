@@ -29,8 +29,8 @@ impl Reader<'_> {
         found.max_by_key(|(_, words, _)| *words).map(|(index, _, places)| (index, places))
     }
 
-    /// Returns the only rate whose name contains the comparison of a condition and the words before it, with the places of
-    /// these items: `share of flights with a departure delay over 15 minutes` means `departures over 15 minutes late`.
+    /// Returns the only rate whose name contains the comparison of a condition and the words before it, with the places
+    /// of these items: `share of flights with a departure delay over 15 minutes` means `departures over 15 minutes late`.
     pub(super) fn compared_rate(&self, start: usize) -> Option<(usize, Vec<usize>)> {
         let comparison = self.comparison_of_share(start)?;
         let is_name = |place: &usize| {
@@ -53,10 +53,12 @@ impl Reader<'_> {
     /// ends before words such as `by` and `and`.
     fn comparison_of_share(&self, start: usize) -> Option<usize> {
         use Meaning::{And, AtLeast, AtMost, Equals, Group, Less, More, Versus};
-        let is_end =
-            |place: &usize| matches!(self.items[*place].kind, ItemKind::Word(And | Group | Versus | Equals) | ItemKind::Step(..));
+        let is_end = |place: &usize| {
+            matches!(self.items[*place].kind, ItemKind::Word(And | Group | Versus | Equals) | ItemKind::Step(..))
+        };
         let mut places = (start..self.items.len()).take_while(|place| !is_end(place));
-        let compares = |place: &usize| matches!(self.items[*place].kind, ItemKind::Word(More | Less | AtLeast | AtMost));
+        let compares =
+            |place: &usize| matches!(self.items[*place].kind, ItemKind::Word(More | Less | AtLeast | AtMost));
         places.find(compares).filter(|place| *place > start && self.is_number(place + 1))
     }
 

@@ -41,9 +41,8 @@ impl Reader<'_> {
         {
             return length;
         }
-        let is_within_groups = || {
-            self.is_share_within_groups(at, &words) || self.is_share_of_value(at) || self.is_share_of_condition(at)
-        };
+        let is_within_groups =
+            || self.is_share_within_groups(at, &words) || self.is_share_of_value(at) || self.is_share_of_condition(at);
         if rates.is_empty() && is_within_groups() {
             let message = format!("no rate is this share; `{text}` of the total is the share of each row");
             let choices = self.rates_of_main();

@@ -91,10 +91,10 @@ fn read_sentence(
     Ok(Sentence { interpretation: roles::Reader::new(context, items).read(), is_plain_question })
 }
 
-/// Splits a text after the question mark of its first sentence, if another sentence follows.
-fn split_request(text: &str) -> Option<(&str, &str)> {
-    let at = text.find('?')? + 1;
-    let (first, rest) = text.split_at(at);
+/// Splits a question after the question mark of its first sentence, if another sentence follows.
+fn split_request(question: &str) -> Option<(&str, &str)> {
+    let at = question.find('?')? + 1;
+    let (first, rest) = question.split_at(at);
     (rest.starts_with(' ') && rest.contains(char::is_alphanumeric)).then_some((first, rest.trim()))
 }
 

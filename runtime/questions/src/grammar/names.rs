@@ -51,7 +51,7 @@ impl Place<'_> {
         // A name that is given only in part ends before the next phrase of the language.
         let is_phrase = |at: &usize| self.context.language.phrase(&stems[*at..]).is_some();
         let end = (0..stems.len()).find(is_phrase).unwrap_or(stems.len());
-        // `more flights` is no part of a name that contains `more than 15 minutes`.
+        // `more flights` is not part of a name that contains `more than 15 minutes`.
         let is_opener = self.context.language.has(WordList::Openers, &self.tokens[0].lower);
         let partial = vocabulary.partial(&stems[..end]).filter(|found| match &exact {
             None if is_code || is_opener => false,

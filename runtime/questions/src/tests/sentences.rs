@@ -196,3 +196,27 @@ fn sentences_about_hotels_are_interpreted_correctly() {
     let members = format!("{}text bookings.arrival_day | arrival_day; Day of the week of arrival\n", hotel::MEMBERS);
     check(&Model { members: &members, values: &hotel::VALUES, newest: date(2026, 9, 20) }, HOTEL);
 }
+
+#[test]
+fn comparisons_with_a_time_before_the_data_are_unclear() {
+    let language = Language::named("en").unwrap();
+    let vocabulary = Vocabulary::new(flights::MEMBERS.lines().map(super::models::member).collect(), language);
+    for (question, is_clear) in [
+        ("How did flights in 2013 compare with 2012?", false),
+        ("flights in 2013-Q1 vs 2012-Q4", false),
+        ("flights in 2013 compared with the previous year", false),
+        ("flights in June 2013 compared with the previous month", true),
+        ("flights in May 2013 vs April 2013", true),
+        ("flights in 2012", true),
+    ] {
+        let mut reading = read(question, &vocabulary, &KnownValues::default(), language, date(2013, 12, 31)).unwrap();
+        assert_eq!(reading.clarifications, [], "{question}");
+        reading.check_start_of_data(date(2013, 1, 1));
+        assert_eq!(reading.clarifications.is_empty(), is_clear, "{question}");
+        assert!(is_clear || reading.compares_dates(), "{question}");
+    }
+    let mut reading = read_in("en", "flights this month vs last month");
+    assert!(!reading.compares_dates());
+    reading.check_start_of_data(date(2013, 12, 1));
+    assert_eq!(reading.clarifications, []);
+}

@@ -171,7 +171,7 @@ impl Reader<'_> {
             index.is_none_or(|index| self.is_reached(self.vocabulary.entry(index)))
         };
         members = narrowed(members, &is_reached);
-        // In `did Southwest cancel`, Southwest acts, and is no place.
+        // In `did Southwest cancel`, Southwest acts, and is not a place.
         if self.is_subject(at) {
             members = narrowed(members, &|member| self.vocabulary.direction(member).is_none());
         }

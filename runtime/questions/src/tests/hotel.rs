@@ -4,7 +4,7 @@
 use super::models::Model;
 use super::*;
 
-const MEMBERS: &str = "\
+pub(super) const MEMBERS: &str = "\
 cube    bookings | bookings; Bookings | reservations | count=bookings.count label=bookings.booking_id joined=bookings,guests,hotels,suites
 cube    reviews | reviews; Reviews | ratings | count=reviews.count label=reviews.review_id joined=reviews,guests,hotels
 cube    guests | guests; Guests | visitors | count=guests.count label=guests.name joined=guests
@@ -70,7 +70,7 @@ metric  no_show_rate | no_show_rate; No-show rate | | share cube=bookings ratio=
 metric  revenue_per_night | revenue_per_night; Revenue per night | | cube=bookings ratio=bookings.revenue/bookings.room_nights
 ";
 
-const VALUES: [(&str, &str, u64); 26] = [
+pub(super) const VALUES: [(&str, &str, u64); 26] = [
     ("bookings.channel", "website", 900),
     ("bookings.channel", "travel agency", 500),
     ("bookings.channel", "phone", 120),

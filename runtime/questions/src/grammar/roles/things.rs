@@ -30,6 +30,12 @@ impl Reader<'_> {
         candidates.members.iter().any(|index| self.vocabulary.entry(*index).kind == MemberKind::Text)
     }
 
+    /// Returns whether all members are boolean dimensions or segments.
+    pub(super) fn may_only_select(&self, candidates: &Candidates) -> bool {
+        let kind = |index: &usize| self.vocabulary.entry(*index).kind;
+        candidates.members.iter().all(|index| matches!(kind(index), MemberKind::Boolean | MemberKind::Segment))
+    }
+
     /// Returns whether a measure follows a measure of another cube, as in `members cancelled` if bookings can be
     /// cancelled, and members cannot.
     pub(super) fn is_foreign_measure(&self, at: usize, index: usize) -> bool {

@@ -48,7 +48,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether the name of single rows is the side of a comparison, as in `return rate of online sales versus shop
-    /// sales`. It is no number of rows.
+    /// sales`. It is not a number of rows.
     fn is_side(&self, at: usize) -> bool {
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
         let before = self.items[..at].iter().rev().find(|item| !is_filler(item)).map(|item| &item.kind);

@@ -16,7 +16,7 @@ impl Reader<'_> {
                 return 1;
             }
             Meaning::From | Meaning::To if self.is_from_nothing(at) => {
-                let message = format!("`{text}` has no value behind it");
+                let message = format!("`{text}` has no value after it");
                 self.unclear(text, message, Vec::new());
                 return 1;
             }

@@ -190,6 +190,12 @@ impl QuestionService {
         {
             reading.note_end_of_data(newest, today);
         }
+        if reading.compares_dates()
+            && lookups.has_newest_of_time(&reading)
+            && let Ok(Some(oldest)) = lookups.oldest(&reading).await
+        {
+            reading.check_start_of_data(oldest);
+        }
         let answer = if reading.clarifications.is_empty() {
             self.compiled(session, access, reading).await?
         } else {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Span;
 use jiff::civil::Date;
 
 use crate::spelling::is_misspelled;
@@ -211,6 +212,40 @@ impl Interpretation {
         match self.pieces.iter_mut().find(|piece| piece.meaning == meaning) {
             Some(piece) => piece.meaning = note,
             None => self.pieces.push(Piece { text: words.to_string(), meaning: note, alternatives: Vec::new() }),
+        }
+    }
+
+    /// Returns whether the values are compared with a time that does not depend on today.
+    pub fn compares_dates(&self) -> bool {
+        self.compared_end().is_some()
+    }
+
+    /// Asks the caller for another time if the values are compared with one before the oldest data. The values of that
+    /// time would be empty.
+    pub fn check_start_of_data(&mut self, oldest: Date) {
+        let Some(end) = self.compared_end().filter(|end| *end < oldest) else { return };
+        let Some(range) = &self.draft.range else { return };
+        let choice = match range {
+            DraftRange::Words(words) => Arc::clone(words),
+            DraftRange::Between(..) => oldest.to_string().into(),
+        };
+        let message = format!("the compared time ends on {end}, but the oldest data is of {oldest}");
+        self.clarifications.push(Clarification { text: String::new(), message, choices: vec![choice] });
+        self.confidence = (self.confidence * 50.0).round() / 100.0;
+    }
+
+    /// Returns the last day of the time that the values are compared with.
+    fn compared_end(&self) -> Option<Date> {
+        let end = |range: &DraftRange| match range {
+            DraftRange::Words(words) => times::last_day(words),
+            DraftRange::Between(_, end) => end.as_ref()?.parse().ok(),
+        };
+        match self.draft.compare.as_ref()? {
+            Comparison::Range(range) => end(range),
+            Comparison::Shift(interval) => {
+                let interval: Span = interval.parse().ok()?;
+                end(self.draft.range.as_ref()?)?.checked_sub(interval).ok()
+            }
         }
     }
 

@@ -32,8 +32,8 @@ mod values;
 
 use jiff::civil::Date;
 
-use crate::draft::Interpretation;
-use crate::language::Language;
+use crate::draft::{Interpretation, Piece};
+use crate::language::{Language, Meaning, WordList};
 use crate::members::{KnownValues, Vocabulary};
 use crate::token::{QuestionError, tokens};
 
@@ -50,9 +50,62 @@ pub fn read(
     language: &Language,
     newest: Date,
 ) -> Result<Interpretation, QuestionError> {
+    let whole = read_sentence(question, vocabulary, values, language, newest)?;
+    if whole.interpretation.clarifications.is_empty() {
+        return Ok(whole.interpretation);
+    }
+    let Some((first, request)) = split_request(question) else { return Ok(whole.interpretation) };
+    // The request must be complete, and the question before it must have no conditions.
+    let request = read_sentence(request, vocabulary, values, language, newest)?.interpretation;
+    let is_complete = request.clarifications.is_empty() && !request.draft.values.is_empty();
+    let is_aside = is_complete && read_sentence(first, vocabulary, values, language, newest)?.is_plain_question;
+    if !is_aside {
+        return Ok(whole.interpretation);
+    }
+    let meaning = "not read, because a request follows it".to_owned();
+    let aside = Piece { text: first.to_owned(), meaning, alternatives: Vec::new() };
+    // The words of the question before it may still be values, which select rows.
+    let lookups = whole.interpretation.lookups;
+    Ok(Interpretation { pieces: [aside].into_iter().chain(request.pieces).collect(), lookups, ..request })
+}
+
+/// A sentence that was read.
+struct Sentence {
+    interpretation: Interpretation,
+    /// True for a question for yes or no without times, numbers and values.
+    is_plain_question: bool,
+}
+
+fn read_sentence(
+    question: &str,
+    vocabulary: &Vocabulary,
+    values: &KnownValues,
+    language: &Language,
+    newest: Date,
+) -> Result<Sentence, QuestionError> {
     let tokens = quantities::joined(tokens(question, language)?, vocabulary, language);
     let tokens = sides::with_exceptions(sides::marked(tokens, language), language);
     let context = items::Context { vocabulary, values, language, newest };
     let items = split::items(&tokens, context);
-    Ok(roles::Reader::new(context, items).read())
+    let is_plain_question = is_plain_question(&items, language);
+    Ok(Sentence { interpretation: roles::Reader::new(context, items).read(), is_plain_question })
+}
+
+/// Splits a question after the question mark of its first sentence, if another sentence follows.
+fn split_request(question: &str) -> Option<(&str, &str)> {
+    let at = question.find('?')? + 1;
+    let (first, rest) = question.split_at(at);
+    (rest.starts_with(' ') && rest.contains(char::is_alphanumeric)).then_some((first, rest.trim()))
+}
+
+/// Returns whether items are a question for yes or no whose words select no rows.
+fn is_plain_question(items: &[items::Item], language: &Language) -> bool {
+    use items::ItemKind;
+    let is_verb = |item: &items::Item| {
+        item.kind == ItemKind::Word(Meaning::Equals) || language.has(WordList::Auxiliaries, &item.text.to_lowercase())
+    };
+    let selects = |item: &items::Item| {
+        matches!(item.kind, ItemKind::Time(_) | ItemKind::Number(..) | ItemKind::Value(_) | ItemKind::Quoted)
+    };
+    items.first().is_some_and(is_verb) && !items.iter().any(selects)
 }

@@ -17,6 +17,7 @@ mod models;
 mod numbers;
 mod periods;
 mod relations;
+mod sentences;
 mod shop;
 mod times;
 mod unseen;

@@ -161,6 +161,11 @@ pub(crate) fn relative_start(words: &str, today: Date) -> Option<Date> {
     }
 }
 
+/// Returns the last day of a range in the notation of queries, such as `2013-Q2`; `None` for ranges that depend on today.
+pub(crate) fn last_day(words: &str) -> Option<Date> {
+    moments::last_day(&words.to_lowercase())
+}
+
 fn stems(tokens: &[Token]) -> Vec<&str> {
     tokens.iter().map(|token| &*token.stem).collect()
 }

@@ -181,9 +181,21 @@ impl Lookups<'_> {
     pub(super) async fn newest(&self, reading: &Interpretation) -> Result<Option<Date>, QueryRunError> {
         let mut newest = None;
         for cube in self.dated_cubes(reading) {
-            newest = newest.max(self.newest_in(cube).await?);
+            newest = newest.max(self.last_of(cube, true).await?);
         }
         Ok(newest)
+    }
+
+    /// Returns the date of the oldest data of the cube that a question is about. `None` if the cube or its dates are
+    /// unknown.
+    ///
+    /// # Errors
+    /// The warehouse does not answer.
+    pub(super) async fn oldest(&self, reading: &Interpretation) -> Result<Option<Date>, QueryRunError> {
+        match reading.cube.as_deref().and_then(|name| metadata::cube(self.access, name)) {
+            Some(cube) => self.last_of(cube, false).await,
+            None => Ok(None),
+        }
     }
 
     /// Returns whether the newest date of a question's cube is that of the time by which the question filters.
@@ -208,14 +220,14 @@ impl Lookups<'_> {
         }
     }
 
-    /// Returns the date of the newest row of a cube; `None` if it is unknown.
-    async fn newest_in(&self, cube: &Cube) -> Result<Option<Date>, QueryRunError> {
+    /// Returns the date of the newest or the oldest row of a cube; `None` if it is unknown.
+    async fn last_of(&self, cube: &Cube, is_newest: bool) -> Result<Option<Date>, QueryRunError> {
         let Some((time, step)) = convert::newest_of(self.access, cube) else { return Ok(None) };
         let member: MemberRef = format!("{}.{}", cube.name, time.name).parse()?;
         let column: MemberRef = format!("{}.{}.{}", cube.name, time.name, step.as_str()).parse()?;
         let query = SemanticQuery {
             time_dimensions: vec![TimeDimension { member, granularity: Some(step), range: None }],
-            order: vec![OrderBy { member: column, descending: true }],
+            order: vec![OrderBy { member: column, descending: is_newest }],
             // A null may come first.
             limit: Some(2),
             skip_total: true,
@@ -224,7 +236,8 @@ impl Lookups<'_> {
         let Some(answer) = self.run(&query).await? else { return Ok(None) };
         let days = texts(&answer).into_iter().flatten();
         let day = |text: Arc<str>| text.get(..10).and_then(|day| day.parse().ok());
-        Ok(days.filter_map(day).max())
+        let days = days.filter_map(day);
+        Ok(if is_newest { days.max() } else { days.min() })
     }
 
     async fn run(&self, query: &SemanticQuery) -> Result<Option<Answer>, QueryRunError> {

@@ -68,7 +68,7 @@ impl Place<'_> {
         }
     }
 
-    /// Returns whether the item before the word needs a value behind it.
+    /// Returns whether the item before the word needs a value after it.
     fn is_announced(&self, values: &[KnownValue]) -> bool {
         use Meaning::{And, Contains, EndsWith, Equals, From, Ignore, Nor, Not, StartsWith, To, Versus};
         let Some(before) = self.before else { return false };

@@ -1,7 +1,9 @@
 //! Finds the members that the rest of a question names: the longest name, a part of a name, a related word, and a verb
 //! that is a part of a name. Names of one member that overlap are joined.
 
-use crate::language::Meaning;
+use std::sync::Arc;
+
+use crate::language::{Meaning, WordList};
 use crate::members::{MemberKind, MemberMatch};
 use crate::spelling::MIN_FUZZY_CHARS;
 use crate::token::{Token, TokenKind};
@@ -49,8 +51,10 @@ impl Place<'_> {
         // A name that is given only in part ends before the next phrase of the language.
         let is_phrase = |at: &usize| self.context.language.phrase(&stems[*at..]).is_some();
         let end = (0..stems.len()).find(is_phrase).unwrap_or(stems.len());
+        // `more flights` is not part of a name that contains `more than 15 minutes`.
+        let is_opener = self.context.language.has(WordList::Openers, &self.tokens[0].lower);
         let partial = vocabulary.partial(&stems[..end]).filter(|found| match &exact {
-            None if is_code => false,
+            None if is_code || is_opener => false,
             Some((length, _)) => {
                 found.length > *length && found.members.len() == 1 && !self.cuts_name(*length, found.length)
             }
@@ -80,7 +84,11 @@ impl Place<'_> {
         let (vocabulary, stem) = (self.context.vocabulary, &*self.tokens[0].stem);
         let members = vocabulary.related(stem, self.context.language).to_vec();
         let is_measure = members.iter().all(|index| vocabulary.entry(*index).kind == MemberKind::Measure);
-        let is_found = !has_meaning && vocabulary.has_stem(stem) && is_measure && !members.is_empty();
+        // `cancel` is the verb of `cancelled`.
+        let is_verb_of = |phrase: &Arc<str>| !phrase.contains(' ') && phrase.to_lowercase().starts_with(stem);
+        let is_verb = |index: &usize| vocabulary.entry(*index).phrases.iter().any(is_verb_of);
+        let is_known = vocabulary.has_stem(stem) || (members.len() == 1 && members.iter().all(is_verb));
+        let is_found = !has_meaning && is_known && is_measure && !members.is_empty();
         is_found.then(|| (1, MemberMatch { length: 1, members, ..MemberMatch::default() }))
     }
 
@@ -164,6 +172,11 @@ impl Place<'_> {
         let (length, meaning) = self.context.language.phrase(&stems[1..])?;
         let TokenKind::Number(number) = self.tokens.get(1 + length)?.kind else { return None };
         let place = Place { tokens: &self.tokens[1 + length..], corrected: &self.corrected[1 + length..], ..*self };
+        // `built more than 100 planes` counts planes.
+        let behind = stems.get(2 + length..).filter(|behind| !behind.is_empty());
+        if behind.is_some_and(|behind| vocabulary.exact(behind).is_some()) {
+            return None;
+        }
         // A number with a unit finds its dimension by the unit.
         let is_plain = matches!(place.number(number), (_, ItemKind::Number(_, None)));
         if !is_plain || !(compares(meaning) || matches!(meaning, Meaning::Since | Meaning::Until)) {

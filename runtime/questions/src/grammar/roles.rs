@@ -9,6 +9,7 @@ mod agents;
 mod alphabet;
 mod alternatives;
 mod answer_units;
+mod asides;
 mod choice;
 mod choices;
 mod comparisons;
@@ -29,6 +30,8 @@ mod known_values;
 mod lengths;
 mod lookups;
 mod members;
+mod moves;
+mod operands;
 mod pairs;
 mod particles;
 mod placed;
@@ -56,7 +59,7 @@ use crate::draft::{
     Piece, Unit,
 };
 use crate::language::{Direction, Language, Meaning};
-use crate::members::{KnownValues, MemberEntry, MemberKind, Vocabulary};
+use crate::members::{KnownValues, Vocabulary};
 use crate::spelling::spelled;
 use crate::token::is_currency;
 
@@ -296,16 +299,6 @@ impl<'r> Reader<'r> {
         (!is_joined).then(|| Arc::clone(main))
     }
 
-    /// Returns the cubes with counted rows that join the main cube.
-    fn joining_cubes(&self) -> Vec<Arc<str>> {
-        let Some(main) = &self.main_cube else { return Vec::new() };
-        let cubes = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == MemberKind::Cube);
-        let joins = |entry: &&MemberEntry| {
-            entry.count.is_some() && entry.name != *main && entry.joined.iter().any(|joined| joined == main)
-        };
-        cubes.filter(joins).map(|entry| Arc::clone(&entry.name)).collect()
-    }
-
     /// Reads the items at a place. Returns the number of items that it read.
     fn item(&mut self, at: usize) -> usize {
         let found = self
@@ -337,6 +330,7 @@ impl<'r> Reader<'r> {
                 self.unclear(&item.text, message, Vec::new());
                 1
             }
+            ItemKind::Unknown if self.joins_condition(at) => 1,
             ItemKind::Quoted | ItemKind::Unknown => self.value_alone(at, &item.text),
             ItemKind::Member(candidates) => self.member(at, &item.text, &candidates),
         }

@@ -178,6 +178,12 @@ pub(crate) enum WordList {
     Persons,
     /// Words that rank by the sum of the number behind them, such as `most`.
     Amounts,
+    /// Verbs that state that something happens, such as `occurred`.
+    Occurrences,
+    /// Words that ask for a time, such as `when`.
+    AskedTimes,
+    /// Words before examples, such as `like`.
+    Examples,
     /// Verbs for states, such as `located`. They are no events of another cube.
     States,
     /// Words before something that is present, such as `with a`.

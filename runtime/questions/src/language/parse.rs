@@ -94,7 +94,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 84] = [
 ];
 
 /// The keys of the lists of single words.
-pub(super) const LISTS: [(&str, WordList); 49] = [
+pub(super) const LISTS: [(&str, WordList); 52] = [
     ("links", WordList::Links),
     ("unit_words", WordList::UnitWords),
     ("first_words", WordList::First),
@@ -131,6 +131,9 @@ pub(super) const LISTS: [(&str, WordList); 49] = [
     ("relative_words", WordList::Relatives),
     ("person_words", WordList::Persons),
     ("amount_words", WordList::Amounts),
+    ("occurrence_verbs", WordList::Occurrences),
+    ("asked_times", WordList::AskedTimes),
+    ("example_words", WordList::Examples),
     ("each_words", WordList::Each),
     ("only_words", WordList::Only),
     ("predicates", WordList::Predicates),

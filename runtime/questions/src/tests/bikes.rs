@@ -4,7 +4,7 @@
 use super::models::Model;
 use super::*;
 
-const MEMBERS: &str = "\
+pub(super) const MEMBERS: &str = "\
 cube    sales | sales; Sales | | count=sales.count label=sales.sale_id joined=sales,bikes,shops,customers,sellers
 cube    repairs | repairs; Repairs | service jobs | count=repairs.count label=repairs.repair_id joined=repairs,bikes,shops,mechanics
 cube    rentals | rentals; Rentals | hires | count=rentals.count label=rentals.rental_id joined=rentals,bikes,customers,pickup_shop,return_shop
@@ -91,7 +91,7 @@ metric  margin_per_bike | margin_per_bike; Profit per bike | | cube=sales ratio=
 metric  warranty_share | warranty_share; Warranty share | | share cube=repairs
 ";
 
-const VALUES: [(&str, &str, u64); 27] = [
+pub(super) const VALUES: [(&str, &str, u64); 27] = [
     ("sales.payment", "credit card", 700),
     ("sales.payment", "cash", 200),
     ("sales.payment", "installments", 90),
@@ -122,7 +122,10 @@ const VALUES: [(&str, &str, u64); 27] = [
 ];
 
 const QUESTIONS: &[(&str, &str)] = &[
-    ("How many bikes did Mara de Wit sell last month?", "? sell"),
+    (
+        "How many bikes did Mara de Wit sell last month?",
+        "sales.units_sold where sellers.name equals Mara de Wit in last month",
+    ),
     ("revenue by maker and category in 2025", "sales.revenue by bikes.maker bikes.category in 2025"),
     ("How many makers do we sell in Ghent?", "? Ghent"),
     (
@@ -150,7 +153,7 @@ const QUESTIONS: &[(&str, &str)] = &[
         "red road bikes under 1.5k euros",
         "bikes.count where bikes.color equals red where bikes.category equals road bike where bikes.list_price lt 1500",
     ),
-    ("who sold the most cargo bikes this year", "? sold"),
+    ("who sold the most cargo bikes this year", "? most"),
     ("return rate of online sales versus shop sales", "? shop"),
     ("return rate by payment method, highest first", "return_rate by sales.payment order return_rate desc"),
     ("sales paid in cash on Saturdays", "? Saturdays"),

@@ -4,7 +4,7 @@
 use super::models::Model;
 use super::*;
 
-const MEMBERS: &str = "\
+pub(super) const MEMBERS: &str = "\
 cube    bookings | bookings; Bookings | reservations | count=bookings.count label=bookings.booking_id joined=bookings,guests,hotels,suites
 cube    reviews | reviews; Reviews | ratings | count=reviews.count label=reviews.review_id joined=reviews,guests,hotels
 cube    guests | guests; Guests | visitors | count=guests.count label=guests.name joined=guests
@@ -28,7 +28,7 @@ measure bookings.count | count; Bookings | reservations | aggregation=count
 measure bookings.cancellations | cancellations; Cancellations | cancelled bookings | aggregation=count if=bookings.is_cancelled
 measure bookings.no_shows | no_shows; No-shows | | aggregation=count if=bookings.is_no_show
 measure bookings.revenue | revenue; Revenue | turnover | aggregation=sum unit=EUR
-measure bookings.room_nights | room_nights; Room nights | nights sold | aggregation=sum combines=bookings.nights unit=nights
+measure bookings.suite_nights | suite_nights; Suite nights | nights sold | aggregation=sum combines=bookings.nights unit=nights
 measure bookings.average_rate | average_rate; Average daily rate | ADR | aggregation=average unit=EUR
 measure bookings.average_nights | average_nights; Average length of stay | | aggregation=average combines=bookings.nights unit=nights
 measure bookings.average_lead | average_lead; Average lead time | | aggregation=average combines=bookings.lead_days unit=days
@@ -40,7 +40,7 @@ text    reviews.topic | topic; Topic
 boolean reviews.answered | answered; Answered
 measure reviews.count | count; Reviews | | aggregation=count
 measure reviews.average_stars | average_stars; Average rating | average stars; average score | aggregation=average combines=reviews.stars unit=stars
-measure reviews.complaints | complaints; Complaints | | aggregation=count filtered=reviews.stars
+measure reviews.objections | objections; Objections | | aggregation=count filtered=reviews.stars
 text    guests.guest_id | guest_id; Guest ID
 text    guests.name | name; Guest
 text    guests.country | country; Country of guest | nationality
@@ -67,10 +67,10 @@ measure suites.count | count; Suites | | aggregation=count
 measure suites.average_area | average_area; Average area | average size | aggregation=average combines=suites.area unit=m²
 metric  cancellation_rate | cancellation_rate; Cancellation rate | | share cube=bookings ratio=bookings.cancellations/bookings.count
 metric  no_show_rate | no_show_rate; No-show rate | | share cube=bookings ratio=bookings.no_shows/bookings.count
-metric  revenue_per_night | revenue_per_night; Revenue per night | | cube=bookings ratio=bookings.revenue/bookings.room_nights
+metric  revenue_per_night | revenue_per_night; Revenue per night | | cube=bookings ratio=bookings.revenue/bookings.suite_nights
 ";
 
-const VALUES: [(&str, &str, u64); 26] = [
+pub(super) const VALUES: [(&str, &str, u64); 26] = [
     ("bookings.channel", "website", 900),
     ("bookings.channel", "travel agency", 500),
     ("bookings.channel", "phone", 120),
@@ -168,8 +168,8 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("reveue and bookigns by chanel", "bookings.revenue + bookings.count by bookings.channel"),
     ("which guests have more than 5 bookings", "bookings.count by guests.name where bookings.count gt 5"),
     ("number of hotels per city with at least 2 hotels", "hotels.count by hotels.city where hotels.count gte 2"),
-    ("nights sold daily for the last 2 weeks", "bookings.room_nights by day in last 2 weeks"),
-    ("complaints year over year per hotel", "reviews.complaints by hotels.name in 2025 vs -1 year"),
+    ("nights sold daily for the last 2 weeks", "bookings.suite_nights by day in last 2 weeks"),
+    ("objections year over year per hotel", "reviews.objections by hotels.name in 2025 vs -1 year"),
     ("who checked in from Portugal in July", "? who"),
     ("does the hotel have a pool", "? pool"),
     ("how many beds do the Comfort Plus houses have", "hotels.total_beds where hotels.brand equals Comfort Plus"),

@@ -345,6 +345,12 @@ pub(super) fn abbreviated(text: &str) -> Option<Part> {
     })
 }
 
+/// Returns the last day of a time in digits.
+pub(super) fn last_day(text: &str) -> Option<Date> {
+    let moment = written(text)?;
+    Some(moment.part.of(moment.year?)?.last)
+}
+
 /// Parses a time in digits: `2013`, `2013-Q2`, `2013-W09`, `2013-02` and `2013-02-08`.
 pub(super) fn written(text: &str) -> Option<Moment> {
     let of = |year: i16, part: Part| Some(Moment { year: Some(year), part });

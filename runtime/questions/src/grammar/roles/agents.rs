@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::moves::CERTAINTY_OF_EACH;
 use super::{Candidates, DraftRange, DraftValue, Item, ItemKind, Reader};
 use crate::language::{Direction, Meaning, WordList};
 use crate::members::MemberKind;
@@ -18,6 +19,10 @@ impl Reader<'_> {
             let choices = self.text_dimensions();
             self.unclear(&format!("{text} {agent}"), message, choices);
             return 2;
+        }
+        if let Some(member) = self.values_before_each(at, text) {
+            self.group(&member);
+            return self.piece(text, format!("grouped by {member}"), CERTAINTY_OF_EACH);
         }
         if self.ranks_within(text) {
             let message = "rows are ranked over all groups, and not within each of them".to_owned();
@@ -46,8 +51,9 @@ impl Reader<'_> {
             let ranks = matches!(kind, ItemKind::Superlative(..) | ItemKind::Word(Top | Bottom | Best | Worst));
             let Some(next) = self.items.get(at + 1) else { return false };
             let ItemKind::Member(candidates) = &next.kind else { return false };
-            let is_text = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Text;
-            ranks && !next.is_plural && candidates.members.iter().any(is_text)
+            let is_thing =
+                |index: &usize| matches!(self.vocabulary.entry(*index).kind, MemberKind::Text | MemberKind::Cube);
+            ranks && !next.is_plural && candidates.members.iter().any(is_thing)
         };
         let has_rows = self.draft.limit.is_some() || (0..self.items.len()).any(is_ranked);
         is_each && has_rows
@@ -96,10 +102,7 @@ impl Reader<'_> {
 
     /// Returns the direction that a verb directly before a group expresses, as in `leave each airport`.
     fn direction_of_verb(&self, at: usize) -> Option<Direction> {
-        let verb = self.items[..at].last()?.text.to_lowercase();
-        let has = |list: WordList| self.language.has(list, &verb);
-        let direction = has(WordList::ToVerbs).then_some(Direction::To);
-        if has(WordList::FromVerbs) { Some(Direction::From) } else { direction }
+        self.direction_of_word(&self.items[..at].last()?.text)
     }
 
     /// Reads a verb. Returns the number of items read.
@@ -116,6 +119,10 @@ impl Reader<'_> {
         if let Some(name) = self.time_of_step(at, text) {
             self.draft.time = Some(Arc::clone(&name));
             return self.piece(text, format!("the time of {name}"), CERTAINTY_OF_TIME);
+        }
+        if let Some(name) = self.count_of_direction(at, text) {
+            self.count_instead(&name);
+            return self.piece(text, format!("measure {name}"), CERTAINTY_OF_TIME);
         }
         self.piece(text, "ignored".to_owned(), 1.0)
     }

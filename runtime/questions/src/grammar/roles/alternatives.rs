@@ -201,7 +201,7 @@ impl Reader<'_> {
 
     /// Joins two conditions of which at least one is a measure that counts the rows of a boolean dimension, as in `how
     /// many bookings were cancelled or no-shows`. The rows that meet one of them are counted. Returns false if a part
-    /// is no such condition; nouns such as `cancellations` are measures.
+    /// is not such a condition; nouns such as `cancellations` are measures.
     fn join_counted(&mut self, steps: &[Step], first: usize) -> bool {
         let (left, right) = (steps[first], steps[first + 2]);
         let parts = [left, right].map(|step| self.counted_condition(&step));

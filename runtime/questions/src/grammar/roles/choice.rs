@@ -132,7 +132,9 @@ impl Reader<'_> {
         }
         // `the total number of flights` counts; any sum of counts is a count.
         let is_cube = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Cube;
-        let waits = self.state.quality.is_some() || self.state.superlative.is_some();
+        let asks =
+            |item: &super::Item| matches!(item.kind, super::ItemKind::Word(crate::language::Meaning::Quality(_)));
+        let waits = self.items.iter().any(asks) || self.state.superlative.is_some();
         let is_context = candidates.members.iter().any(is_cube) && (waits || !self.draft.values.is_empty());
         if is_context { None } else { self.state.aggregate.take() }
     }

@@ -20,6 +20,9 @@ impl Reader<'_> {
 
     /// Reads a comparison that no member precedes, as in `more than 1000 flights` and `over 2000 miles`.
     pub(super) fn comparison_without_member(&mut self, at: usize, text: &str, meaning: Meaning) -> usize {
+        // `nor delayed by more than 15 minutes`
+        let opposite = opposite(meaning).filter(|_| self.is_number(at + 1));
+        let meaning = opposite.filter(|_| std::mem::take(&mut self.state.is_negated)).unwrap_or(meaning);
         // `higher than in June` compares periods, but `over Christmas` does not.
         let is_preposition = self.language.has(WordList::AgeComparisons, &text.to_lowercase());
         if matches!(meaning, Meaning::More | Meaning::Less) && !is_preposition && self.is_before_time(at) {
@@ -34,6 +37,7 @@ impl Reader<'_> {
             let candidates = self.compared(candidates, unit.as_ref());
             if !candidates.members.is_empty() {
                 if let Some(index) = self.pick(name, &candidates, Role::Any) {
+                    let index = self.part_before(at, index).unwrap_or(index);
                     self.compare((at, end + 1), index, Some(meaning), false, &values, 1.0);
                 }
                 return end + 1 - at;
@@ -63,6 +67,20 @@ impl Reader<'_> {
         let choices = self.choices_of(MemberKind::Number);
         self.unclear(text, message, choices);
         end - at
+    }
+
+    /// Returns the measure of some rows directly before a comparison with the number of all rows, as in `which airlines
+    /// cancelled more than 500 flights`: the cancelled flights are compared.
+    fn part_before(&self, at: usize, index: usize) -> Option<usize> {
+        let [part] = &self.draft.values[..] else { return None };
+        let part = self.vocabulary.index_of(part)?;
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let before = self.items[..at].iter().rev().find(|item| !is_filler(item))?;
+        let ItemKind::Member(found) = &before.kind else { return None };
+        let (own, all) = (self.vocabulary.entry(part), self.vocabulary.entry(index));
+        let is_part = self.counts(&own.name) && !self.counts_all(&own.name);
+        let is_of_all = self.counts_all(&all.name) && own.cube == all.cube;
+        (is_part && is_of_all && found.members.contains(&part)).then_some(part)
     }
 
     /// Reads a number before a comparison, as in `32 degrees or colder` and `200 orders or more`. Returns the number of
@@ -319,58 +337,16 @@ impl Reader<'_> {
         }
         (values, next - at)
     }
+}
 
-    /// Returns whether the items at a place are a number, a member and a comparison, as in `200 orders or more` and
-    /// `200 or more orders`.
-    pub(super) fn counts_behind(&self, at: usize) -> bool {
-        let is_end = |at: usize| {
-            let kind = self.items.get(at).map(|item| &item.kind);
-            matches!(kind, Some(ItemKind::Word(Meaning::AtLeast | Meaning::AtMost)))
-        };
-        let is_value = |at: usize| {
-            use MemberKind::{Measure, Metric, Number};
-            let Some(ItemKind::Member(found)) = self.items.get(at).map(|item| &item.kind) else { return false };
-            found.members.iter().any(|index| matches!(self.vocabulary.entry(*index).kind, Number | Measure | Metric))
-        };
-        self.is_number(at) && ((is_end(at + 1) && is_value(at + 2)) || (is_value(at + 1) && is_end(at + 2)))
-    }
-
-    /// Returns whether the items at a place are a measure that does not count, a comparison and a number, as in
-    /// `wards with an average stay above 6`: the rows before it are groups.
-    pub(super) fn compares_measure(&self, at: usize) -> bool {
-        use Meaning::{AtLeast, AtMost, Less, More};
-        let Some(ItemKind::Member(found)) = self.items.get(at).map(|item| &item.kind) else { return false };
-        let is_measure = |index: &usize| {
-            let entry = self.vocabulary.entry(*index);
-            matches!(entry.kind, MemberKind::Measure | MemberKind::Metric) && !self.counts(&entry.name)
-        };
-        let compares = matches!(
-            self.items.get(at + 1).map(|item| &item.kind),
-            Some(ItemKind::Word(More | Less | AtLeast | AtMost))
-        );
-        compares && self.is_number(at + 2) && found.members.iter().all(is_measure)
-    }
-
-    /// Returns whether the comparison after a member has a member of its own, as in `more than 1000 flights`.
-    pub(super) fn compares_next_member(&self, at: usize) -> bool {
-        let is_filler =
-            |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Verb | Meaning::Equals));
-        let comparison = at + 1 + self.items[at + 1..].iter().take_while(is_filler).count();
-        if self.counts_behind(comparison) {
-            return true;
-        }
-        use Meaning::{AtLeast, AtMost, Less, More};
-        let compares = |item: &Item| matches!(item.kind, ItemKind::Word(More | AtLeast | Less | AtMost));
-        if !self.items.get(comparison).is_some_and(compares) {
-            return false;
-        }
-        let (values, length) = self.values(comparison + 1, false);
-        let next = self.items.get(comparison + 1 + length).map(|item| &item.kind);
-        let is_compared = |index: &usize| {
-            let entry = self.vocabulary.entry(*index);
-            matches!(entry.kind, MemberKind::Number | MemberKind::Measure | MemberKind::Metric) || entry.count.is_some()
-        };
-        !values.is_empty() && matches!(next, Some(ItemKind::Member(found)) if found.members.iter().any(is_compared))
+/// Returns the comparison that holds if and only if another one does not.
+fn opposite(meaning: Meaning) -> Option<Meaning> {
+    match meaning {
+        Meaning::More => Some(Meaning::AtMost),
+        Meaning::AtLeast => Some(Meaning::Less),
+        Meaning::Less => Some(Meaning::AtLeast),
+        Meaning::AtMost => Some(Meaning::More),
+        _ => None,
     }
 }
 

@@ -6,6 +6,7 @@ use super::{Candidates, DraftValue, Item, ItemKind, MAX_ROWS, Reader, Role, is_c
 use crate::draft::{Aggregation, Unit};
 use crate::language::Meaning;
 use crate::members::MemberKind;
+use crate::times;
 
 impl Reader<'_> {
     /// Returns whether a measure counts some of the rows that the only measure before it counts, as in
@@ -31,8 +32,18 @@ impl Reader<'_> {
             return self.piece(text, "ignored".to_owned(), certainty);
         }
         let name = Arc::clone(&self.vocabulary.entry(index).name);
-        self.draft.values = vec![Arc::clone(&name)];
+        self.count_instead(&name);
         self.piece(text, format!("measure {name}"), certainty)
+    }
+
+    /// Replaces the only measure, which counts all rows, by one that counts some of them. The order of the rows
+    /// follows, as in `on which day did the most flights get cancelled`.
+    pub(super) fn count_instead(&mut self, name: &Arc<str>) {
+        let all = self.count_of_main();
+        if let Some(order) = self.draft.order.as_mut().filter(|order| Some(&order.member) == all.as_ref()) {
+            order.member = Arc::clone(name);
+        }
+        self.draft.values = vec![Arc::clone(name)];
     }
 
     /// Reads a dimension of text behind `how many`, as in `how many brands do customers rent`: a measure must count its
@@ -80,6 +91,9 @@ impl Reader<'_> {
         if let Some(length) = unit.and_then(|unit| self.rows_with_number(at, number, unit)) {
             return length;
         }
+        if let Some(length) = self.ranked_periods(at, text, number, unit) {
+            return length;
+        }
         let is_plain = unit.is_none();
         if is_plain && is_count(number) && self.counts_ranked(at) {
             self.draft.limit = Some(number as u64);
@@ -101,6 +115,31 @@ impl Reader<'_> {
         let choices = self.choices_of(MemberKind::Number);
         self.unclear(text, format!("`{text}` belongs to no member"), choices);
         1
+    }
+
+    /// Reads a number of periods before words that rank, as in `the 3 months with the most flights`. Returns the number
+    /// of items read.
+    fn ranked_periods(&mut self, at: usize, text: &str, number: f64, unit: Option<&Unit>) -> Option<usize> {
+        let word = self.items.get(at + 1).map(|item| &item.kind);
+        let (step, length) = match (unit, word) {
+            (Some(Unit::Days), _) => ("day", 1),
+            (None, Some(ItemKind::Word(meaning))) => (times::unit(*meaning)?, 2),
+            _ => return None,
+        };
+        use Meaning::{Best, Bottom, Ignore, Top, Worst};
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Ignore));
+        let next = self.items[at + length..].iter().find(|item| !is_filler(item)).map(|item| &item.kind);
+        let is_ranked = matches!(next, Some(ItemKind::Superlative(..) | ItemKind::Word(Top | Bottom | Best | Worst)));
+        let is_open = self.draft.values.is_empty() && self.draft.groups.is_empty() && self.draft.granularity.is_none();
+        if !is_ranked || !is_open || !is_count(number) || length + at >= self.items.len() {
+            return None;
+        }
+        self.draft.limit = Some(number as u64);
+        self.draft.granularity = Some(step);
+        self.state.is_which_group = true;
+        let whole = if length == 1 { text.to_owned() } else { self.text(at, at + length) };
+        self.piece(&whole, format!("{number} rows, grouped by {step}"), 1.0);
+        Some(length)
     }
 
     /// Reads a number with a unit before the name of the rows, as in `5 star stays`: the only number of these rows in this

@@ -90,11 +90,16 @@ impl Reader<'_> {
 
     /// Returns the members with the root of a verb of the question in their names, or all if none has one.
     pub(super) fn with_verb(&self, members: Vec<usize>) -> Vec<usize> {
+        let named = self.only_with_verb(members.clone());
+        if named.is_empty() { members } else { named }
+    }
+
+    /// Returns the members with the root of a verb of the question in their names.
+    pub(super) fn only_with_verb(&self, members: Vec<usize>) -> Vec<usize> {
         let verbs = self.items.iter().filter(|item| item.kind == ItemKind::Word(Meaning::Verb));
         let roots: Vec<String> = verbs.flat_map(|verb| self.roots_of_verb(&verb.text)).collect();
         let is_named = |index: &usize| roots.iter().any(|root| self.vocabulary.roots(*index).contains(root));
-        let named: Vec<usize> = members.iter().copied().filter(is_named).collect();
-        if named.is_empty() { members } else { named }
+        members.into_iter().filter(is_named).collect()
     }
 
     /// Returns the only time dimension of the main cube with one of several roots in its names.

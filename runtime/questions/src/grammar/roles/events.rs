@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use super::{Item, ItemKind, Reader};
+use crate::draft::Aggregation;
 use crate::language::{Meaning, WordList};
-use crate::members::MemberKind;
+use crate::members::{MemberEntry, MemberKind};
 
 impl Reader<'_> {
     /// Asks the caller for a measure if the question only counts the rows of one cube and has a verb for an event of
@@ -31,8 +32,44 @@ impl Reader<'_> {
             return;
         }
         let Some(verb) = self.event(&cube) else { return };
+        if let Some(measure) = self.measure_of_event(&cube, &verb) {
+            self.replace_value(&Arc::clone(&self.draft.values[0]), &measure);
+            return;
+        }
         let message = format!("`{verb}` is not an event of `{cube}`; name a measure of the rows that are meant");
         self.unclear(&verb, message, joining);
+    }
+
+    /// Returns the only measure of a joining cube with the name of the counted rows and the verb in its names, as in
+    /// `how many bikes did Anna sell` for `bikes sold`.
+    fn measure_of_event(&self, cube: &str, verb: &str) -> Option<Arc<str>> {
+        let (title, verbs) = (self.roots_of(self.vocabulary.cube(cube)?), self.roots_of_verb(verb));
+        let is_named = |index: usize| {
+            let roots = self.vocabulary.roots(index);
+            title.iter().all(|root| roots.contains(root)) && verbs.iter().any(|root| roots.contains(root))
+        };
+        let adds_up = |entry: &MemberEntry| {
+            use Aggregation::{Count, CountDistinct, Sum};
+            matches!(entry.aggregation, Some(Count | CountDistinct | Sum))
+        };
+        let joins = |entry: &MemberEntry| {
+            let own = entry.cube.as_deref().filter(|own| *own != cube);
+            own.is_some_and(|own| self.vocabulary.is_joined(own, cube))
+        };
+        let mut found =
+            self.vocabulary.entries().filter(|(index, entry)| joins(entry) && adds_up(entry) && is_named(*index));
+        let (Some((_, only)), None) = (found.next(), found.next()) else { return None };
+        Some(Arc::clone(&only.name))
+    }
+
+    /// Returns the cubes with counted rows that join the main cube.
+    pub(super) fn joining_cubes(&self) -> Vec<Arc<str>> {
+        let Some(main) = &self.main_cube else { return Vec::new() };
+        let cubes = self.vocabulary.entries().map(|(_, entry)| entry).filter(|entry| entry.kind == MemberKind::Cube);
+        let joins = |entry: &&MemberEntry| {
+            entry.count.is_some() && entry.name != *main && entry.joined.iter().any(|joined| joined == main)
+        };
+        cubes.filter(joins).map(|entry| Arc::clone(&entry.name)).collect()
     }
 
     /// Returns the counts of the cubes that join a cube.
@@ -67,7 +104,7 @@ impl Reader<'_> {
     /// Returns whether a name or a description in a cube has the root of a verb.
     fn is_own_event(&self, cube: &str, verb: &str) -> bool {
         let root = self.language.root(&self.language.stem(verb));
-        let is_own = |(index, entry): (usize, &crate::members::MemberEntry)| {
+        let is_own = |(index, entry): (usize, &MemberEntry)| {
             entry.cube.as_deref() == Some(cube) && self.vocabulary.roots(index).contains(&root)
         };
         self.vocabulary.entries().any(is_own)

@@ -51,6 +51,23 @@ impl Reader<'_> {
         candidates.members.iter().all(is_other) && measures.any(|(index, _)| has_quality(index))
     }
 
+    /// Returns whether a part of a measure's name follows an adjective whose quality the measure lacks, as in `youngest
+    /// fleet` for a fleet size.
+    pub(super) fn ranks_other_quality(&self, at: usize, superlative: &Superlative) -> bool {
+        let is_filler = |kind: &ItemKind| matches!(kind, ItemKind::Word(Meaning::Ignore));
+        let mut behind = self.items[at + 1..].iter().map(|item| &item.kind).skip_while(|kind| is_filler(kind));
+        let Some(ItemKind::Member(candidates)) = behind.next() else { return false };
+        let qualities: Vec<String> = superlative.qualities.iter().map(|quality| self.language.root(quality)).collect();
+        let is_other = |index: &usize| {
+            let entry = self.vocabulary.entry(*index);
+            let has_quality = qualities.iter().any(|root| self.vocabulary.roots(*index).contains(root));
+            // `longest delivery time`
+            let is_time = entry.unit.as_ref().is_some_and(|unit| unit.seconds().is_some());
+            matches!(entry.kind, MemberKind::Measure | MemberKind::Metric) && !has_quality && !is_time
+        };
+        candidates.certainty < 1.0 && !qualities.is_empty() && candidates.members.iter().all(is_other)
+    }
+
     /// Reads a number of each row after a word that ranks. Returns the number of items read, or `None` if the item is
     /// not such a number.
     pub(super) fn extreme(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {

@@ -54,6 +54,7 @@ impl Reader<'_> {
         }
         self.check_bare_groups();
         self.check_persons();
+        self.check_asked_time();
         self.complete_alphabetical();
         self.complete_order_piece();
         self.check_contradictions();
@@ -149,6 +150,19 @@ impl Reader<'_> {
         let text = first.text.clone();
         let choices = self.text_dimensions();
         self.unclear(&text, format!("`{text}` asks for names; write the group, as in `which customer`"), choices);
+    }
+
+    /// Asks the caller for a step of time if the question begins with a word such as `when`.
+    fn check_asked_time(&mut self) {
+        let asks = |item: &&super::Item| self.language.has(WordList::AskedTimes, &item.text.to_lowercase());
+        let Some(text) = self.items.first().filter(asks).map(|item| item.text.clone()) else { return };
+        if self.draft.granularity.is_some() || !self.draft.groups.is_empty() || !self.clarifications.is_empty() {
+            return;
+        }
+        use Meaning::{Daily, Monthly, Weekly};
+        let steps = [Monthly, Weekly, Daily].into_iter().filter_map(|step| self.language.word_for(step));
+        let choices = steps.map(Arc::from).collect();
+        self.unclear(&text, format!("`{text}` asks for a time; write a step, as in `by month`"), choices);
     }
 
     pub(super) fn counts(&self, name: &Arc<str>) -> bool {
@@ -310,11 +324,15 @@ impl Reader<'_> {
 
 /// Returns whether the lower bound of a condition is above the upper bound of another one for the same member.
 fn is_beyond(lower: &DraftFilter, upper: &DraftFilter) -> bool {
-    let (&[DraftValue::Number(low)], &[DraftValue::Number(high)]) = (&lower.values[..], &upper.values[..]) else {
-        return false;
+    let low = match (lower.operator, &lower.values[..]) {
+        ("gt" | "gte", [DraftValue::Number(low)]) | ("between", [DraftValue::Number(low), _]) => low,
+        _ => return false,
     };
-    let is_pair = matches!(lower.operator, "gt" | "gte") && matches!(upper.operator, "lt" | "lte");
-    is_pair && lower.member == upper.member && low > high
+    let high = match (upper.operator, &upper.values[..]) {
+        ("lt" | "lte", [DraftValue::Number(high)]) | ("between", [_, DraftValue::Number(high)]) => high,
+        _ => return false,
+    };
+    lower.member == upper.member && low > high
 }
 
 /// Returns the place of a unit in their order.

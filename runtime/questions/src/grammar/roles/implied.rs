@@ -164,7 +164,13 @@ impl Reader<'_> {
     /// items read.
     pub(super) fn counted_time(&mut self, at: usize, text: &str, candidates: &Candidates) -> Option<usize> {
         let before = at.checked_sub(1).map(|at| &self.items[at].kind);
-        if !matches!(before, Some(ItemKind::Word(Meaning::HowMany))) {
+        let is_segment = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Segment;
+        // `windy hours at LaGuardia`
+        let is_described = matches!(before, Some(ItemKind::Member(found)) if found.members.iter().all(is_segment))
+            && self.items[at].is_plural
+            && self.draft.values.is_empty()
+            && self.draft.groups.is_empty();
+        if !is_described && !matches!(before, Some(ItemKind::Word(Meaning::HowMany))) {
             return None;
         }
         let stem = self.language.stem(&text.to_lowercase());

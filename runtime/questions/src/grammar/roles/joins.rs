@@ -122,7 +122,7 @@ impl Reader<'_> {
         self.pieces.iter().find(|piece| piece.meaning == meaning).map(|piece| piece.text.clone())
     }
 
-    fn replace_value(&mut self, name: &Arc<str>, other: &Arc<str>) {
+    pub(super) fn replace_value(&mut self, name: &Arc<str>, other: &Arc<str>) {
         let meaning = format!("measure {name}");
         if let Some(at) = self.pieces.iter().position(|piece| piece.meaning == meaning) {
             self.pieces[at].meaning = format!("measure {other}");

@@ -54,6 +54,10 @@ impl Reader<'_> {
                 let text = text.clone();
                 return self.piece(&text, "the rows with the value before it".to_owned(), CERTAINTY_OF_NAME);
             }
+            if own.len() > 1 && end == at + 1 && self.is_before_examples(end) {
+                let text = text.clone();
+                return self.piece(&text, "described by the values behind it".to_owned(), CERTAINTY_OF_NAME);
+            }
             if own.len() > MAX_VALUES || (own.len() > 1 && !own.iter().any(is_equal)) {
                 let (text, message) = (text.clone(), several_values(text, &own));
                 let choices = choices_of_values(&own, member);
@@ -167,6 +171,10 @@ impl Reader<'_> {
             index.is_none_or(|index| self.is_reached(self.vocabulary.entry(index)))
         };
         members = narrowed(members, &is_reached);
+        // In `did Southwest cancel`, Southwest acts, and is not a place.
+        if self.is_subject(at) {
+            members = narrowed(members, &|member| self.vocabulary.direction(member).is_none());
+        }
         // `rentals picked up in Lisbon`, although they may also end there.
         members = narrowed(members, &|member| self.is_named_by_verb(at, member));
         // `revenue of customers from Spain`, although orders have a country of origin too.
@@ -189,6 +197,12 @@ impl Reader<'_> {
         narrowed(members, &|member| {
             self.vocabulary.entries().any(|(_, entry)| entry.name == *member && self.is_of_main_cube(entry))
         })
+    }
+
+    /// Returns whether a word such as `did` directly precedes a value, which then is the subject of a verb.
+    fn is_subject(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|before| self.items[before].text.to_lowercase());
+        before.is_some_and(|word| self.language.has(WordList::Auxiliaries, &word))
     }
 
     /// Returns whether another value of the question has a dimension already: in `southwest flights to Chicago`, the
@@ -229,11 +243,13 @@ impl Reader<'_> {
 
     /// Returns the direction that the word `from` or `to` before a value expresses.
     pub(super) fn direction_before(&self, at: usize) -> Option<Direction> {
-        let before = self.items[..at].iter().rev().map(|item| &item.kind);
-        let mut before = before.skip_while(|kind| matches!(kind, ItemKind::Word(Meaning::Ignore | Meaning::Not)));
-        match before.next()? {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore | Meaning::Not));
+        let before = self.items[..at].iter().rev().find(|item| !is_filler(item))?;
+        match before.kind {
             ItemKind::Word(Meaning::From) => Some(Direction::From),
             ItemKind::Word(Meaning::To) => Some(Direction::To),
+            // `left JFK`
+            ItemKind::Word(Meaning::Verb) => self.direction_of_word(&before.text),
             _ => None,
         }
     }
@@ -255,6 +271,9 @@ impl Reader<'_> {
         // `arriving more than 2 hours late` compares the arrival delay.
         if self.names_compared_number(at) {
             return self.piece(text, "a part of the name of the compared number".to_owned(), CERTAINTY_OF_NAME);
+        }
+        if let Some(length) = self.repeats_measure(at, text).or_else(|| self.introduces_values(at)) {
+            return length;
         }
         // A word in the names of many members.
         let named = self.measures_named(text);

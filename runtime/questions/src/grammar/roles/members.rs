@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Candidates, DraftValue, Item, ItemKind, Reader, Role};
-use crate::draft::DraftOrder;
+use crate::draft::{Aggregation, DraftOrder};
 use crate::language::Meaning;
 use crate::members::{MemberEntry, MemberKind};
 use crate::spelling::spelled;
@@ -19,7 +19,11 @@ impl Reader<'_> {
             return self.unit_of_answer(text);
         }
         // `hour of the day` is not the time dimension `hour`.
-        if self.is_hour(at) && self.is_hour_of_day(at) {
+        let is_own = |index: &usize| self.is_of_main_cube(self.vocabulary.entry(*index));
+        let is_group = self.state.groups || self.state.is_which || !self.items[at].is_plural;
+        let is_of_others = is_group && !candidates.members.iter().any(is_own);
+        let is_own_hour = is_of_others && !self.hour_dimensions().is_empty();
+        if !self.state.sorts && self.is_hour(at) && (is_own_hour || self.is_hour_of_day(at)) {
             return self.hour_group(at);
         }
         let is_time = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Time;
@@ -51,11 +55,23 @@ impl Reader<'_> {
         if let Some(length) = self.presence(at, candidates) {
             return length;
         }
+        if self.is_compound(at, candidates) {
+            return self.piece(text, "the things that the next name is about".to_owned(), candidates.certainty);
+        }
+        if let Some(length) = self.rated_average(at, text, candidates) {
+            return length;
+        }
         if let Some(length) = self.extreme(at, text, candidates) {
+            return length;
+        }
+        if let Some(length) = self.excluded_number(at, text, candidates) {
             return length;
         }
         if let Some(length) = self.idiom(at, text, candidates) {
             return length;
+        }
+        if !self.state.groups && !self.items[at].is_plural && self.is_before_route(at) {
+            return self.piece(text, "the ends of the route are behind it".to_owned(), candidates.certainty);
         }
         let in_groups = self.state.groups && self.continues_groups(at);
         if !in_groups && self.is_ranked_thing(candidates) {
@@ -75,6 +91,8 @@ impl Reader<'_> {
             (true, ..) => Role::Group,
             (_, true, None) => Role::Group,
             (_, _, Some(_)) if self.ranks_groups() && self.may_group(candidates) => Role::Group,
+            // `average delay, top 3 airlines`
+            (_, _, Some(_)) if self.ranks_listed(at, candidates) => Role::Group,
             // `the most common fault under warranty` has a condition.
             (_, _, Some(_)) if !self.draft.groups.is_empty() && self.may_only_select(candidates) => Role::Any,
             (_, _, Some(_)) => Role::Value,
@@ -152,6 +170,15 @@ impl Reader<'_> {
                 }
                 if role == Role::Any && self.describes_measure(at) {
                     return self.rows_of_measure(text, index, certainty);
+                }
+                // `flights with the worst delay` lists flights.
+                let counts_all = |name: &Arc<str>| self.counts_all(name);
+                if role == Role::Any
+                    && self.has_extreme(at)
+                    && self.draft.values.last().is_some_and(counts_all)
+                    && !self.is_listed(at)
+                {
+                    return self.unlisted_measure(text, &name);
                 }
                 // `how many planes have known seats`
                 if role == Role::Any
@@ -241,10 +268,13 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns whether all members are boolean dimensions or segments.
-    fn may_only_select(&self, candidates: &Candidates) -> bool {
-        let kind = |index: &usize| self.vocabulary.entry(*index).kind;
-        candidates.members.iter().all(|index| matches!(kind(index), MemberKind::Boolean | MemberKind::Segment))
+    /// Returns whether a name in the plural directly behind `top 3` is the group of the only measure before it.
+    fn ranks_listed(&self, at: usize, candidates: &Candidates) -> bool {
+        let is_open = self.draft.groups.is_empty() && self.draft.granularity.is_none();
+        let is_ranked = self.draft.limit.is_some() && self.state.superlative.is_none() && self.state.rated.is_none();
+        let is_direct = at > 0 && matches!(self.items[at - 1].kind, ItemKind::Number(_, None));
+        let is_group = is_direct && self.items[at].is_plural && self.may_group(candidates);
+        is_open && is_ranked && is_group && self.draft.values.len() == 1
     }
 
     /// Records that a member in the singular is ranked by the words that follow it: `the airline with the most
@@ -311,7 +341,29 @@ impl Reader<'_> {
             || self.lacks_rows(at)
             || self.compares_measure(next);
         let is_followed = is_compared && !self.compares_quality_of_rows(at) && !self.counts_compared_rows(at, next);
-        is_followed && candidates.members.iter().any(is_text)
+        let is_time = |index: &usize| self.vocabulary.entry(*index).kind == MemberKind::Time;
+        let is_group = |index: &usize| is_text(index) || is_time(index);
+        (is_followed && candidates.members.iter().any(is_text))
+            || (self.has_extreme(next) && candidates.members.iter().any(is_group))
+    }
+
+    /// Returns whether the item at a place is a measure whose own name ranks, as in `hours with the strongest wind`.
+    fn has_extreme(&self, at: usize) -> bool {
+        let Some(ItemKind::Member(found)) = self.items.get(at).map(|item| &item.kind) else { return false };
+        let is_extreme = |index: &usize| {
+            use Aggregation::{Maximum, Minimum};
+            matches!(self.vocabulary.entry(*index).aggregation, Some(Maximum | Minimum))
+        };
+        let text = self.items[at].text.to_lowercase();
+        let stem = self.language.stem(text.split(' ').next().unwrap_or_default());
+        use Meaning::{Best, Bottom, Superlative, Top, Worst};
+        let ranks = matches!(self.language.phrase(&[&stem]), Some((_, Best | Worst | Top | Bottom | Superlative(_))));
+        ranks && self.follows_filler(at) && found.members.iter().all(is_extreme)
+    }
+
+    /// Returns whether a filler such as `with the` directly precedes the item at a place.
+    fn follows_filler(&self, at: usize) -> bool {
+        at > 0 && matches!(self.items[at - 1].kind, ItemKind::Word(Meaning::Ignore))
     }
 
     /// Returns the boolean dimension of the main cube whose name contains a word, if there is exactly one. The name of

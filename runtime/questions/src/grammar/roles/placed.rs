@@ -1,4 +1,4 @@
-//! Reads verbs that name the dimension of the value behind them: `picked up in Lisbon`, `returned to Porto`.
+//! Reads verbs that name the dimension of the value after them: `picked up in Lisbon`, `returned to Porto`.
 //!
 //! Two dimensions often have the same values, such as the branches where rentals begin and end. A verb before a value
 //! then means the dimension with its root in the name. A verb with a particle is written as one word there:
@@ -36,7 +36,7 @@ impl Reader<'_> {
             return None;
         }
         let whole = self.text(at, preposition);
-        self.piece(&whole, format!("the value behind it is of {name}"), CERTAINTY_OF_VERB);
+        self.piece(&whole, format!("the value after it is of {name}"), CERTAINTY_OF_VERB);
         Some(verb.length)
     }
 

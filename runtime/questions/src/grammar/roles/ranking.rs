@@ -53,6 +53,12 @@ impl Reader<'_> {
         let language = self.language;
         let Some(superlative) = language.superlative(ranking.index) else { return 1 };
         self.state.rank_text = ranking.text.clone();
+        if !is_first && self.ranks_other_quality(at, superlative) {
+            let message = format!("the name behind `{}` is a measure without this quality", ranking.text);
+            let choices = self.choices_of(MemberKind::Measure);
+            self.unclear(&ranking.text, message, choices);
+            return 1;
+        }
         if !is_first && !superlative.qualities.is_empty() && self.ranks_next(at, superlative) {
             self.state.rank = Some(superlative.is_descending);
             self.state.groups = false;
@@ -197,7 +203,13 @@ impl Reader<'_> {
                 });
                 entries.map(|(index, _)| index).filter(|index| has_quality(*index, root)).collect()
             };
-            roots.iter().map(of_root).find(|members| !members.is_empty()).unwrap_or_default()
+            let first = || roots.iter().map(of_root).find(|members| !members.is_empty()).unwrap_or_default();
+            // `how long do guests stay` means the length of the stay rather than any time.
+            let named = match ranking.is_asked {
+                true => self.only_with_verb(roots.iter().flat_map(of_root).collect()),
+                false => Vec::new(),
+            };
+            if named.is_empty() { first() } else { named }
         };
         let mut members = measures(&|entry| self.is_reached(entry));
         if members.is_empty() {

@@ -29,6 +29,47 @@ impl Reader<'_> {
         found.max_by_key(|(_, words, _)| *words).map(|(index, _, places)| (index, places))
     }
 
+    /// Returns the only rate whose name contains the comparison of a condition and the words before it, with the places
+    /// of these items: `share of flights with a departure delay over 15 minutes` means `departures over 15 minutes late`.
+    pub(super) fn compared_rate(&self, start: usize) -> Option<(usize, Vec<usize>)> {
+        let comparison = self.comparison_of_share(start)?;
+        let is_name = |place: &usize| {
+            let ItemKind::Member(found) = &self.items[*place].kind else { return false };
+            !self.names_rows(found)
+        };
+        let names: Vec<usize> = (start..comparison).filter(is_name).collect();
+        let stems = names.iter().flat_map(|place| self.stems_of(&self.items[*place].text));
+        let roots: HashSet<String> = stems.map(|stem| self.language.root(&stem)).collect();
+        let rates = self.vocabulary.entries().filter(|(_, entry)| entry.is_share && self.is_of_main_cube(entry));
+        let mut found = rates.filter(|(index, entry)| {
+            let is_named = !roots.is_empty() && roots.is_subset(self.vocabulary.roots(*index));
+            is_named && self.is_in_name(&entry.name, comparison, comparison + 1)
+        });
+        let (Some((index, _)), None) = (found.next(), found.next()) else { return None };
+        Some((index, names.into_iter().chain([comparison, comparison + 1]).collect()))
+    }
+
+    /// Returns the place of the comparison with a number in the condition of a share that begins at a place. The share
+    /// ends before words such as `by` and `and`.
+    fn comparison_of_share(&self, start: usize) -> Option<usize> {
+        use Meaning::{And, AtLeast, AtMost, Equals, Group, Less, More, Versus};
+        let is_end = |place: &usize| {
+            matches!(self.items[*place].kind, ItemKind::Word(And | Group | Versus | Equals) | ItemKind::Step(..))
+        };
+        let mut places = (start..self.items.len()).take_while(|place| !is_end(place));
+        let compares =
+            |place: &usize| matches!(self.items[*place].kind, ItemKind::Word(More | Less | AtLeast | AtMost));
+        places.find(compares).filter(|place| *place > start && self.is_number(place + 1))
+    }
+
+    /// Returns whether a share is of rows with a number, by groups, as in `share of orders over 100 euros by channel`:
+    /// it may be the share within each group.
+    pub(super) fn is_share_of_condition(&self, at: usize) -> bool {
+        let is_group = |item: &super::Item| matches!(item.kind, ItemKind::Word(Meaning::Group) | ItemKind::Step(..));
+        let has_groups = !self.draft.groups.is_empty() || self.items[at..].iter().any(is_group);
+        has_groups && self.comparison_of_share(at + 1).is_some()
+    }
+
     /// Returns whether a rate is the share of the rows that some roots name. If these rows are the denominator of a
     /// rate, it is the share of other rows: the punctuality of long flights is not the share of long flights. If the
     /// denominator is unknown, one of the names must consist of the roots and of words that add nothing to a share.

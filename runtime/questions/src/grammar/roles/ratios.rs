@@ -79,6 +79,19 @@ impl Reader<'_> {
         // `sales per customer` alone is a list of customers.
         let is_group = |item: &super::Item| matches!(item.kind, ItemKind::Word(Meaning::Group) | ItemKind::Step(..));
         let is_open = self.draft.groups.is_empty() && self.items[at + 1..].iter().any(is_group);
+        let is_own_cube = |index: &usize| {
+            let thing = self.vocabulary.entry(*index);
+            thing.kind == MemberKind::Cube && entry.cube.as_ref() == Some(&thing.name)
+        };
+        // `average number of seats per plane by manufacturer`
+        if is_per
+            && is_open
+            && entry.aggregation == Some(Aggregation::Average)
+            && candidates.members.iter().any(is_own_cube)
+        {
+            let whole = self.text(at - 1, at + 1);
+            return Some(self.piece(&whole, "the rows of the average".to_owned(), 0.9));
+        }
         let is_sum = entry.aggregation == Some(Aggregation::Sum) && is_open;
         let cubes = candidates.members.iter().map(|index| self.vocabulary.entry(*index));
         let thing = cubes.into_iter().find(|entry| entry.kind == MemberKind::Cube).filter(|_| is_per && is_sum)?;

@@ -32,6 +32,17 @@ impl Reader<'_> {
         Some(4)
     }
 
+    /// Returns whether two values directly follow a name, of which the first can be an origin and the second a
+    /// destination, as in `the route JFK-LAX`.
+    pub(super) fn is_before_route(&self, at: usize) -> bool {
+        let is_end = |place: usize, wanted: Direction| {
+            let kind = self.items.get(place).map(|item| &item.kind);
+            let is_wanted = |known: &KnownValue| self.vocabulary.direction(&known.member) == Some(wanted);
+            matches!(kind, Some(ItemKind::Value(values)) if values.iter().any(is_wanted))
+        };
+        is_end(at + 1, Direction::From) && is_end(at + 2, Direction::To)
+    }
+
     /// Returns the dimension value that a word names as an end of a route, if exactly one such value has rows. A value
     /// of the main cube takes precedence over the same value of another cube.
     fn end_of_route(&self, text: &str, values: &[KnownValue], direction: Direction) -> Option<KnownValue> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Candidates, Item, ItemKind, Reader, Role};
 use crate::draft::Aggregation;
-use crate::language::Meaning;
+use crate::language::{Meaning, WordList};
 use crate::members::MemberKind;
 use crate::spelling::spelled;
 
@@ -17,7 +17,19 @@ impl Reader<'_> {
         if let Some(length) = self.share_of_other(at, text) {
             return length;
         }
+        let is_occurrence = |item: &Item| self.language.has(WordList::Occurrences, &item.text.to_lowercase());
+        let is_time = |item: &Item| matches!(item.kind, ItemKind::Time(_));
+        // `what share of cancellations happened in February` compares February with all times.
+        if self.items.iter().any(is_occurrence) && self.items.iter().any(is_time) {
+            let message = format!("`{text}` may be of all times; write `by month`, or a rate");
+            let choices = self.rates_of_main();
+            self.unclear(text, message, choices);
+            return 1;
+        }
         if let Some((index, places)) = self.spelled_rate(at + 1) {
+            return self.rate(at, text, index, places);
+        }
+        if let Some((index, places)) = self.compared_rate(at + 1) {
             return self.rate(at, text, index, places);
         }
         let predicate = self.predicate_of_groups(at);
@@ -29,7 +41,9 @@ impl Reader<'_> {
         {
             return length;
         }
-        if rates.is_empty() && self.is_share_within_groups(at, &words) {
+        let is_within_groups =
+            || self.is_share_within_groups(at, &words) || self.is_share_of_value(at) || self.is_share_of_condition(at);
+        if rates.is_empty() && is_within_groups() {
             let message = format!("no rate is this share; `{text}` of the total is the share of each row");
             let choices = self.rates_of_main();
             self.unclear(text, message, choices);
@@ -64,6 +78,16 @@ impl Reader<'_> {
         1
     }
 
+    /// Returns whether a share is of rows with a value, by groups, as in `share of Airbus flights by airline`: it may be
+    /// the share within each airline, or of all Airbus flights.
+    fn is_share_of_value(&self, at: usize) -> bool {
+        let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
+        let mut behind = self.items[at + 1..].iter().skip_while(is_filler).map(|item| &item.kind);
+        let is_value = matches!(behind.next(), Some(ItemKind::Value(_)));
+        let is_rows = matches!(behind.next(), Some(ItemKind::Member(found)) if self.names_rows(found));
+        is_value && is_rows && behind.any(|kind| matches!(kind, ItemKind::Word(Meaning::Group)))
+    }
+
     /// Returns the places of a comparison and its number directly before one of the words of a rate.
     fn compared_next_to(&self, words: &[usize]) -> Option<(usize, usize)> {
         use Meaning::{AtLeast, AtMost, Less, More};
@@ -79,7 +103,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether a name of a measure contains a comparison with its number, as in `over 15 minutes late`.
-    fn is_in_name(&self, name: &Arc<str>, comparison: usize, number: usize) -> bool {
+    pub(super) fn is_in_name(&self, name: &Arc<str>, comparison: usize, number: usize) -> bool {
         let (ItemKind::Word(meaning), Some(index)) = (&self.items[comparison].kind, self.vocabulary.index_of(name))
         else {
             return false;

@@ -92,6 +92,8 @@ impl Reader<'_> {
         let place = (0..at).rev().find(|place| !is_filler(place))?;
         let word = self.items[place].text.to_lowercase();
         let is_end = match self.items[place].kind {
+            // `did United and Delta each have in May`
+            ItemKind::Word(Meaning::Group) if self.follows_each(place) => false,
             ItemKind::Word(Meaning::Group) => !self.language.has(WordList::Span, &word),
             ItemKind::Word(Meaning::To) => self.language.has(WordList::End, &word),
             _ => false,

@@ -30,6 +30,12 @@ impl Reader<'_> {
         candidates.members.iter().any(|index| self.vocabulary.entry(*index).kind == MemberKind::Text)
     }
 
+    /// Returns whether all members are boolean dimensions or segments.
+    pub(super) fn may_only_select(&self, candidates: &Candidates) -> bool {
+        let kind = |index: &usize| self.vocabulary.entry(*index).kind;
+        candidates.members.iter().all(|index| matches!(kind(index), MemberKind::Boolean | MemberKind::Segment))
+    }
+
     /// Returns whether a measure follows a measure of another cube, as in `members cancelled` if bookings can be
     /// cancelled, and members cannot.
     pub(super) fn is_foreign_measure(&self, at: usize, index: usize) -> bool {
@@ -42,7 +48,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether the name of single rows is the side of a comparison, as in `return rate of online sales versus shop
-    /// sales`. It is no number of rows.
+    /// sales`. It is not a number of rows.
     fn is_side(&self, at: usize) -> bool {
         let is_filler = |item: &&Item| matches!(item.kind, ItemKind::Word(Meaning::Ignore));
         let before = self.items[..at].iter().rev().find(|item| !is_filler(item)).map(|item| &item.kind);

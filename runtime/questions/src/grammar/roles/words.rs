@@ -16,7 +16,7 @@ impl Reader<'_> {
                 return 1;
             }
             Meaning::From | Meaning::To if self.is_from_nothing(at) => {
-                let message = format!("`{text}` has no value behind it");
+                let message = format!("`{text}` has no value after it");
                 self.unclear(text, message, Vec::new());
                 return 1;
             }
@@ -53,6 +53,7 @@ impl Reader<'_> {
                 self.state.needs_measure = Some(NeededMeasure { text: text.to_owned(), accepts_count });
             }
             Meaning::Quality(index) => {
+                self.name_rows_of_quality(at);
                 self.state.quality =
                     Some(Ranking { index, text: text.to_owned(), candidates: None, is_first: false, is_asked: true });
             }
@@ -67,7 +68,7 @@ impl Reader<'_> {
             Meaning::Not => {
                 self.state.is_negated = true;
                 self.state.negation = text.to_owned();
-                return 1;
+                return 1 + self.repeated_group(at + 1);
             }
             Meaning::Nor => return self.nor(at, text),
             Meaning::Top | Meaning::Bottom => return self.rank(at, text, meaning == Meaning::Top),
@@ -144,6 +145,7 @@ impl Reader<'_> {
                 {
                     return self.piece(text, "ignored".to_owned(), 1.0);
                 }
+                Some("year") if let Some(length) = self.newest_year(at, text) => return length,
                 _ if self.is_hour_group(meaning) => return self.hour_group(at),
                 _ if self.is_unit_of_answer(at) => return self.unit_of_answer(text),
                 _ => {
@@ -222,7 +224,15 @@ impl Reader<'_> {
         if meaning == Meaning::Season && next.is_some_and(is_months) {
             return self.piece(text, "the time behind it".to_owned(), 0.9);
         }
+        if meaning == Meaning::Weekday
+            && let Some(length) = self.weekday_group(text)
+        {
+            return length;
+        }
         let message = match meaning {
+            Meaning::Weekday if self.state.is_which || self.state.groups => {
+                format!("`{text}` is a day of the week, but no dimension of the project has it")
+            }
             Meaning::Season => format!("the months of `{text}` are not fixed; write them, as in `from June to August`"),
             _ => format!("`{text}` is not a range of time; a question cannot select weekdays"),
         };

@@ -34,7 +34,7 @@ pub enum RestoreError {
     Format { found: u64 },
     #[error("the dump has schema version {found}, but this database has version {own}")]
     Schema { found: i64, own: i64 },
-    #[error("the state has {rows} rows in `{table}` already")]
+    #[error("the state is not empty: table `{table}`, rows: {rows}")]
     NotEmpty { table: &'static str, rows: i64 },
     #[error("line {line}: {what}")]
     InvalidLine { line: u64, what: String },

@@ -56,7 +56,7 @@ fn state_is_transferred_between_sqlite_and_postgres() {
         let refused = new.command(&["state", "restore"]).arguments(&["--input", "-"]).input(&text).run().unwrap();
         assert_eq!(refused.code, Some(1), "{refused:?}");
         insta::allow_duplicates! { insta::assert_snapshot!(refused.messages(new.project.path()), @r"
-        error: nothing was restored: the state has 1 rows in `api_keys` already
+        error: nothing was restored: the state is not empty: table `users`, rows: 1
           hint: Restore into a new database (`state.url`). This one was not changed.
         ") };
         // The dump of this database is restored into the next one.

@@ -37,7 +37,7 @@ pub(super) struct StatementOrigin {
 pub(super) struct QueryRecorder {
     pub(super) origin: StatementOrigin,
     pub(super) kind: QueryKind,
-    /// True if a refusal is no answer to the caller, because the query is then answered from rows.
+    /// True if the query is answered from rows after a refusal, which the caller does not see.
     pub(super) is_attempt: bool,
     /// The entry for the history; `None` if no history is written.
     pub(super) history: Option<HistoryEntry>,

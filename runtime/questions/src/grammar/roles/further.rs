@@ -34,7 +34,7 @@ impl Reader<'_> {
     /// Asks the caller for the measure that a further number is. Returns the number of items read.
     pub(super) fn unclear_number(&mut self, at: usize, text: &str, member: Arc<str>) -> usize {
         let message = format!(
-            "`{text}` behind `and` is a number of its own, but no measure counts these rows; a condition applies to all measures"
+            "`{text}` after `and` is a number of its own, but no measure counts these rows; a condition applies to all measures"
         );
         let choices = self.choices_of(MemberKind::Measure);
         let choices = if choices.is_empty() { vec![member] } else { choices };

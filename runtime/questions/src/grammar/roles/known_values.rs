@@ -56,7 +56,7 @@ impl Reader<'_> {
             }
             if own.len() > 1 && end == at + 1 && self.is_before_examples(end) {
                 let text = text.clone();
-                return self.piece(&text, "described by the values behind it".to_owned(), CERTAINTY_OF_NAME);
+                return self.piece(&text, "described by the values after it".to_owned(), CERTAINTY_OF_NAME);
             }
             if own.len() > MAX_VALUES || (own.len() > 1 && !own.iter().any(is_equal)) {
                 let (text, message) = (text.clone(), several_values(text, &own));

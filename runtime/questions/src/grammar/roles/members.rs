@@ -71,7 +71,7 @@ impl Reader<'_> {
             return length;
         }
         if !self.state.groups && !self.items[at].is_plural && self.is_before_route(at) {
-            return self.piece(text, "the ends of the route are behind it".to_owned(), candidates.certainty);
+            return self.piece(text, "the ends of the route are after it".to_owned(), candidates.certainty);
         }
         let in_groups = self.state.groups && self.continues_groups(at);
         if !in_groups && self.is_ranked_thing(candidates) {

@@ -54,7 +54,7 @@ impl Reader<'_> {
         let Some(superlative) = language.superlative(ranking.index) else { return 1 };
         self.state.rank_text = ranking.text.clone();
         if !is_first && self.ranks_other_quality(at, superlative) {
-            let message = format!("the name behind `{}` is a measure without this quality", ranking.text);
+            let message = format!("the name after `{}` is a measure without this quality", ranking.text);
             let choices = self.choices_of(MemberKind::Measure);
             self.unclear(&ranking.text, message, choices);
             return 1;

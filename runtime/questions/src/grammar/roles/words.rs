@@ -222,7 +222,7 @@ impl Reader<'_> {
             matches!(&item.kind, ItemKind::Time(time) if is_part_of_year(&time.range)) && starts_plainly(item)
         };
         if meaning == Meaning::Season && next.is_some_and(is_months) {
-            return self.piece(text, "the time behind it".to_owned(), 0.9);
+            return self.piece(text, "the time after it".to_owned(), 0.9);
         }
         if meaning == Meaning::Weekday
             && let Some(length) = self.weekday_group(text)

@@ -132,11 +132,10 @@ impl Mentions {
                 let BindingPattern::BindingIdentifier(name) = &declarator.id else { continue };
                 self.harmless.push(name.span);
                 // Another name of an object, or a variable with it, may be used to change it.
-                if let (true, Some(value)) = (declaration.kind.is_const(), &declarator.init) {
-                    if let Expression::ObjectExpression(_) | Expression::StringLiteral(_) = value.without_parentheses()
-                    {
-                        self.literal(value);
-                    }
+                if let (true, Some(value)) = (declaration.kind.is_const(), &declarator.init)
+                    && let Expression::ObjectExpression(_) | Expression::StringLiteral(_) = value.without_parentheses()
+                {
+                    self.literal(value);
                 }
             }
             return;

@@ -1,4 +1,6 @@
-//! Tests texts that no user means: on each route, they have an answer or a clear error, in a bounded time.
+//! Tests strings that no user means: on each route, they have an answer or a clear error, in a bounded time.
+
+#![allow(clippy::disallowed_methods, reason = "the time of requests is measured")]
 
 use std::time::{Duration, Instant};
 

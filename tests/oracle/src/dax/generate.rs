@@ -187,7 +187,7 @@ fn row_test(random: &mut Random, column: Column, depth: usize) -> Test {
     let scalar = row_scalar(random, column, depth);
     match random.below(4) {
         0 => Test::IsBlank(scalar),
-        _ => Test::Compare(scalar, *random.of(&["=", "<>", "<", "<=", ">", ">="]), random.between(-2, 5)),
+        _ => Test::Compare(scalar, random.of(&["=", "<>", "<", "<=", ">", ">="]), random.between(-2, 5)),
     }
 }
 

@@ -187,7 +187,10 @@ fn row_test(random: &mut Random, column: Column, depth: usize) -> Test {
     let scalar = row_scalar(random, column, depth);
     match random.below(4) {
         0 => Test::IsBlank(scalar),
-        _ => Test::Compare(scalar, random.of(&["=", "<>", "<", "<=", ">", ">="]), random.between(-2, 5)),
+        _ => {
+            let comparison: &'static str = ["=", "<>", "<", "<=", ">", ">="][random.below(6)];
+            Test::Compare(scalar, comparison, random.between(-2, 5))
+        }
     }
 }
 

@@ -26,7 +26,11 @@ pub(super) fn measure(item: &Item, reader: &mut ViewReader<'_>) -> Option<Member
             distinct(&fields, original, reader)?
         }
         "running_total" | "percent_of_total" | "percent_of_previous" => {
-            let cure = "Compute it in the client, or write a measure of type running_total over a column.";
+            let cure = match original {
+                "running_total" => "Compute it in the client, or write a measure of type running_total over a column.",
+                "percent_of_total" => "Query its measure with `totals: true`, and divide in the client.",
+                _ => "Compute it in the client.",
+            };
             fields.reject(&format!("`{original}` is computed over the rows of the result"), cure, reader.findings);
             return None;
         }

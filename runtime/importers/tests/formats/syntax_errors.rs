@@ -54,8 +54,11 @@ fn every_file_with_a_syntax_error_is_reported() {
     }
 }
 
+/// A format, the name of a file, its text, and the line and the column of each error.
+type FileWithErrors = (Format, &'static str, &'static str, &'static [(u32, u32)]);
+
 /// A file of each format, and the places of its syntax errors.
-const SEVERAL: &[(Format, &str, &str, &[(u32, u32)])] = &[
+const SEVERAL: &[FileWithErrors] = &[
     (
         Format::Cube,
         "a.yml",

@@ -1,18 +1,17 @@
 //! Tests strings that no user means: on each route, they have an answer or a clear error, in a bounded time.
 
-#![allow(clippy::disallowed_methods, reason = "the time of requests is measured")]
-
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
+use tokio::time::timeout;
 
 use super::{CUBES, House, METRICS, POLICIES};
 
 const SEARCH: &str = "/api/v1/search";
 const AUTOCOMPLETE: &str = "/api/v1/search/autocomplete";
 const ASK: &str = "/api/v1/search/nl-query";
-/// The longest time of one request.
-const BOUND: Duration = Duration::from_secs(5);
+/// The time after which a request counts as one without an end. Benchmarks measure the speed.
+const BOUND: Duration = Duration::from_secs(60);
 
 /// The expected answer to a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,9 +114,8 @@ async fn texts_that_no_user_means_have_answers_or_clear_errors() {
     for (text, search, suggestions, question) in texts() {
         for (path, expected) in [(SEARCH, search), (AUTOCOMPLETE, suggestions), (ASK, question)] {
             for caller in ["writer", "analyst"] {
-                let started = Instant::now();
-                let (status, body) = house.send(caller, "POST", path, json!({"query": text})).await;
-                assert!(started.elapsed() < BOUND, "{path} {:?}", text.chars().take(40).collect::<String>());
+                let answer = house.send(caller, "POST", path, json!({"query": text}));
+                let Ok((status, body)) = timeout(BOUND, answer).await else { panic!("{path} {text:.40?} has no end") };
                 check_rest(&text, path, expected, status, &body);
                 check_visible(&body, path);
             }
@@ -139,9 +137,8 @@ async fn graphql_has_the_same_answers_and_errors() {
         ] {
             let document = format!("query($text: String!) {{ found: {field} }}");
             let request = json!({"query": document, "variables": {"text": text}});
-            let started = Instant::now();
-            let (status, body) = house.send("writer", "POST", "/graphql", request).await;
-            assert!(started.elapsed() < BOUND, "{field}");
+            let answer = house.send("writer", "POST", "/graphql", request);
+            let Ok((status, body)) = timeout(BOUND, answer).await else { panic!("{field} {text:.40?} has no end") };
             assert_eq!(status, 200, "{field} {body}");
             check_visible(&body, field);
             match expected {

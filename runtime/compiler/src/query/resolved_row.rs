@@ -43,7 +43,7 @@ pub enum ResolvedRowCondition {
 }
 
 impl ResolvedRowAggregate {
-    /// Returns the aggregate of the plan. Its argument is empty: the value stands in the plan's
+    /// Returns the aggregate for the plan, with an empty argument. The plan has the value in an
     /// [`ArgumentForm`](crate::plan::ArgumentForm).
     pub(crate) fn aggregate(&self) -> &'static Aggregate {
         let of_type = match self.value.ty {
